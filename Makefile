@@ -1,0 +1,49 @@
+# The daily verbs. `make` alone lists them. Works with GNU Make 3.81.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.surecut-ready
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: help install demo test lint bench clean
+
+help:
+	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
+	@echo "make test     set up .venv and run all tests"
+	@echo "make lint     ruff, formatting, mypy"
+	@echo "make bench    speed beside the peers and the physical limit (about ten minutes)"
+	@echo "make install  only set up .venv"
+	@echo "make clean    remove .venv and caches"
+
+install: $(STAMP)
+
+# The stamp is written last: a set-up that was interrupted is done again.
+$(STAMP): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "surecut needs Python 3.11 or newer, and found none. Install it (Debian: apt-get install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@rm -f $(STAMP)
+	@echo "setting up $(VENV) with $(PYTHON): a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,cli,plots]" --group test --group lint
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	@$(BIN)/surecut demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
+	$(BIN)/python benchmarks/tuning.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

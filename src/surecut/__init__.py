@@ -1,0 +1,58 @@
+"""surecut: cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from surecut import metrics
+    from surecut.candidates import Hull
+    from surecut.classifier import PlugInClassifier
+    from surecut.confusion import Confusion
+    from surecut.constraints import Constraint, InfeasibleError
+    from surecut.cut import Cut
+    from surecut.metrics import get_metric
+    from surecut.tally import ScoreTally
+    from surecut.tuning import tune_threshold
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "Confusion": "surecut.confusion",
+    "Constraint": "surecut.constraints",
+    "Cut": "surecut.cut",
+    "Hull": "surecut.candidates",
+    "InfeasibleError": "surecut.constraints",
+    "PlugInClassifier": "surecut.classifier",
+    "ScoreTally": "surecut.tally",
+    "get_metric": "surecut.metrics",
+    "tune_threshold": "surecut.tuning",
+}
+_MODULES = ("metrics",)
+
+__all__ = [
+    "Confusion",
+    "Constraint",
+    "Cut",
+    "Hull",
+    "InfeasibleError",
+    "PlugInClassifier",
+    "ScoreTally",
+    "get_metric",
+    "metrics",
+    "tune_threshold",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that ``import surecut`` stays quick."""
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"surecut.{name}")
+    raise AttributeError(f"module 'surecut' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,176 @@
+"""The kernels of `_kernels`, compiled by numba.
+
+No fastmath and no `parallel=True`: all passes over the rows must map alike, and threads come from the caller's pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from surecut._kernels import (
+    HALF_WORD,
+    INFINITY,
+    KEY_OF_INFINITY,
+    KEY_OF_MINUS_ZERO,
+    LOW_WORD,
+    MAGNITUDE,
+    POSITIVE_MARK,
+    SIGN,
+)
+
+SIGN_SHIFT = np.int64(63)
+PIECE = 1024
+"""Rows whose intermediate results stay in the first-level cache. Loops over slices of this many rows vectorise: an
+index that is a plain loop variable needs no check for being negative, and neither does an unsigned one."""
+
+
+class _Kernel:
+    """A compiled function whose cache on disk may be absent, unwritable or broken: then there is no cache."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        try:
+            self._compiled = numba.njit(nogil=True, cache=True)(function)
+        except RuntimeError:  # no place to write a cache
+            self._compiled = numba.njit(nogil=True)(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self._compiled(*arguments)
+        except Exception:  # the kernels raise nothing: what fails is the reading or writing of the cache
+            self._compiled = numba.njit(nogil=True)(self._function)
+            return self._compiled(*arguments)
+
+
+@numba.njit(inline="always")
+def _key(bits: Any) -> Any:
+    key = np.uint64(bits) ^ (np.uint64(bits >> SIGN_SHIFT) | SIGN)
+    key += np.uint64(key == KEY_OF_MINUS_ZERO)
+    key -= np.uint64(key == KEY_OF_INFINITY)
+    return key
+
+
+@numba.njit(inline="always")
+def _mixed(bits: Any, is_positive: Any) -> Any:
+    mixed = (bits ^ (bits >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
+    return mixed * mixed
+
+
+@numba.njit
+def _near(score: Any, lowest: Any, highest: Any, key: Any, index: Any) -> int:
+    """Keys of a piece, and the indices of those between two; without a branch, since most are not."""
+    for i in range(score.size):
+        key[i] = _key(score[i])
+    width = highest - lowest
+    found = np.uint64(0)
+    for i in range(score.size):
+        index[found] = i
+        found += np.uint64(key[i] - lowest <= width)
+    return np.int64(found)
+
+
+@numba.njit(inline="always")
+def _locate(key: Any, low: Any, high: Any) -> Any:
+    """The bin that holds a key, or −1."""
+    first, last = 0, low.size
+    while last - first > 1:
+        middle = (first + last) >> 1
+        if low[middle] <= key:
+            first = middle
+        else:
+            last = middle
+    if low[first] <= key <= high[first]:
+        return first
+    return -1
+
+
+def _histogram(
+    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, rows: Any, sums: Any
+) -> tuple[int, int, int]:
+    smallest, largest, shift, half = bins
+    row_slots, sum_slots = rows.reshape(-1), sums.reshape(-1)
+    is_positive, slot = np.empty(PIECE, np.int64), np.empty(PIECE, np.uint64)
+    known = 0
+    nans = 0
+    checksum = np.int64(0)
+    for start in range(0, bits.size, PIECE):
+        score, label = bits[start : start + PIECE], labels[start : start + PIECE]
+        for i in range(score.size):
+            is_positive[i] = label[i] == positive
+            known += is_positive[i] | np.int64(label[i] == negative)
+        for i in range(score.size):
+            magnitude = score[i] & MAGNITUDE
+            nans += np.int64(magnitude > INFINITY)
+            j = (min(max(magnitude, smallest), largest) - smallest) >> shift
+            slot[i] = (((j ^ (score[i] >> SIGN_SHIFT)) + half) << 1) + is_positive[i]
+        if weights.size == 0:
+            for i in range(score.size):
+                checksum += _mixed(score[i], is_positive[i])
+            for i in range(score.size):
+                row_slots[slot[i]] += 1
+        else:
+            weight = weights[start : start + PIECE]
+            for i in range(score.size):
+                if weight[i] > 0:
+                    checksum += _mixed(score[i], is_positive[i])
+                    row_slots[slot[i]] += 1
+                    sum_slots[slot[i]] += weight[i]
+    return bits.size - known, nans, checksum
+
+
+def _count(
+    bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
+) -> None:
+    low, high, shift, offset = bins
+    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    for start in range(0, bits.size, PIECE):
+        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
+            i = start + index[n]
+            j = _locate(key[index[n]], low, high)
+            if j >= 0 and (weights.size == 0 or weights[i] > 0):
+                part = offset[j] + np.int64((key[index[n]] - low[j]) >> shift[j])
+                rows[part, np.int64(labels[i] == positive)] += 1
+                if weights.size:
+                    sums[part, np.int64(labels[i] == positive)] += weights[i]
+
+
+def _extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
+    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    for start in range(0, bits.size, PIECE):
+        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
+            j = _locate(key[index[n]], low, high)
+            if j >= 0 and (weights.size == 0 or weights[start + index[n]] > 0):
+                smallest[j] = min(smallest[j], key[index[n]])
+                largest[j] = max(largest[j], key[index[n]])
+
+
+def _select(
+    bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
+) -> int:
+    keys, classes, out_weights = out
+    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    found = 0
+    for start in range(0, bits.size, PIECE):
+        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
+            i = start + index[n]
+            if (low.size == 1 or _locate(key[index[n]], low, high) >= 0) and (weights.size == 0 or weights[i] > 0):
+                keys[found] = key[index[n]]
+                classes[found] = labels[i] == positive
+                if weights.size:
+                    out_weights[found] = weights[i]
+                found += 1
+    return found
+
+
+class CompiledKernels:
+    """The compiled kernels; each is compiled, or read from numba's cache, when it is first called."""
+
+    def __init__(self) -> None:
+        self.histogram = _Kernel(_histogram)
+        self.count = _Kernel(_count)
+        self.extent = _Kernel(_extent)
+        self.select = _Kernel(_select)

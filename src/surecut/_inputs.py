@@ -1,0 +1,265 @@
+"""The public edge: arrays as people have them in, checked arrays out.
+
+Every message says what was expected, what came, and what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+LARGEST_EXACT_INTEGER = 2**53
+"""Integers beyond this have no float64 of their own, so that two scores could silently become one."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels as numbers, two of which mean something.
+
+    `codes` is the user's own array where it is numeric, so that ten million labels are not copied; `positive` and
+    `negative` are the two values in it. Rows with any other value are an error, found by `check` or, where a
+    kernel reads all rows anyway, by the kernel.
+    """
+
+    codes: NDArray[Any]
+    positive: Any
+    negative: Any
+    name: str = "y_true"
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def is_positive(self) -> NDArray[np.bool_]:
+        return np.asarray(self.codes == self.positive)
+
+    def check(self) -> None:
+        """Raise unless every row holds one of the two values."""
+        strangers = (self.codes != self.positive) & (self.codes != self.negative)
+        if strangers.any():
+            raise _not_binary(self.codes, self.name)
+
+
+def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", check: bool = True) -> Labels:
+    """Labels out of anything array-like; which one is positive is known or must be said."""
+    values = _as_column(y, name)
+    if values.dtype == object and len(values) and all(isinstance(v, (bool, np.bool_)) for v in values):
+        values = values.astype(bool)
+    if values.dtype == bool and pos_label is None:
+        return Labels(values.view(np.uint8), np.uint8(1), np.uint8(0), name)
+    if values.dtype.kind not in "iuf":
+        return _encoded_labels(values, pos_label, name)
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    positive = values.dtype.type(1 if pos_label is None else _numeric(pos_label, values, name))
+    other = _first_other(values, positive)
+    if other is None:
+        labels = Labels(values, positive, positive, name)
+    else:
+        labels = Labels(values, positive, other, name)
+        if pos_label is None and other not in (0, -1):
+            labels.check()  # three classes or a missing label is the better message, where it is true
+            raise ValueError(
+                f"{name} holds the label {other!s}, and it is not known which label is positive: expected {{0, 1}}, "
+                "{-1, 1} or booleans, or pass pos_label="
+            )
+        if pos_label is not None and check and not (values == positive).any():
+            raise _absent(pos_label, np.unique(values).tolist(), name)
+    if check:
+        labels.check()
+    return labels
+
+
+def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_pred") -> NDArray[np.bool_]:
+    """Which rows are predicted positive: booleans, as a cut makes them, or labels like those of the truth."""
+    values = _as_column(y_pred, name)
+    if values.dtype == bool:
+        return values
+    predicted = np.asarray(values == (1 if pos_label is None else pos_label))
+    others = _distinct(values[~predicted], name)
+    if len(others) > 1:
+        raise _too_many_classes(_distinct(values, name), name)
+    return predicted
+
+
+def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
+    """A column of scores in a dtype of their own (float16/32/64 or an integer); NaN is looked for elsewhere."""
+    if hasattr(y_score, "tocsr"):
+        raise ValueError(f"{name} is a sparse matrix: tune_thresholds takes one score per row and label")
+    scores = _as_column(y_score, name, two_dimensional=_two_dimensional_scores)
+    if scores.dtype == bool:
+        return scores.view(np.uint8)
+    if scores.dtype.kind in "iu":
+        if scores.dtype.itemsize == 8 and len(scores):
+            largest = max(abs(int(scores.min())), abs(int(scores.max())))
+            if largest > LARGEST_EXACT_INTEGER:
+                raise ValueError(
+                    f"{name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours apart: "
+                    "rescale or rank the scores"
+                )
+        return scores
+    if scores.dtype.kind == "f" and scores.dtype.itemsize <= 8:
+        return scores
+    try:
+        return scores.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        kind = "text" if scores.dtype.kind in "US" else f"values of type {scores.dtype}"
+        raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
+
+
+def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:
+    """Raise on NaN, saying how many and where the first one stands."""
+    if scores.dtype.kind != "f":
+        return
+    missing = np.isnan(scores)
+    if missing.any():
+        raise ValueError(
+            f"{name} holds NaN in {int(missing.sum())} of {len(scores)} rows, the first at position "
+            f"{int(missing.argmax())}: a row without a score cannot be ranked; drop or fill these rows"
+        )
+
+
+def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> NDArray[np.float64]:
+    """Finite, non-negative weights, at least one of them positive, one per row."""
+    weights = _as_column(sample_weight, name)
+    try:
+        weights = weights.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers ({error})") from None
+    if len(weights) != rows:
+        raise ValueError(f"{name} must hold one weight per row: {rows} rows, {len(weights)} weights")
+    valid = (weights >= 0) & (weights < np.inf)
+    if not valid.all():
+        position = int(valid.argmin())
+        raise ValueError(
+            f"{name} must be finite and not negative, got {weights[position]!s} at position {position} "
+            f"({int(rows - valid.sum())} such rows)"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero in all {rows} rows: nothing is left to tune on")
+    return weights
+
+
+def require_same_length(**columns: Any) -> None:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"the columns must have one length: {listed} rows")
+
+
+def _as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]
+    if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "to_numpy"):
+        column = _from_pandas(values)
+    else:
+        try:
+            column = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name} must be one column of values, got a ragged sequence ({error})") from None
+    if column.ndim == 0:
+        raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
+    if column.ndim > 1:
+        message = two_dimensional(column, name) if two_dimensional else None
+        raise ValueError(message or f"{name} must be one column, got an array of shape {column.shape}")
+    if len(column) == 0:
+        raise ValueError(f"{name} is empty: at least one row is needed")
+    return column
+
+
+def _from_pandas(values: Any) -> NDArray[Any]:
+    """pandas' nullable columns hold pd.NA, which no NumPy dtype but object takes; a number's NA reads NaN."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if kind in "iuf" and getattr(values, "hasnans", False):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(values.to_numpy())
+
+
+def _two_dimensional_scores(scores: NDArray[Any], name: str) -> str:
+    if scores.shape[1] == 2:
+        return (
+            f"{name} has shape {scores.shape}, the two columns of predict_proba: pass the positive class's column, "
+            f"{name}[:, 1]"
+        )
+    if scores.shape[1] == 1:
+        return f"{name} has shape {scores.shape}: pass the column itself, {name}[:, 0] or {name}.ravel()"
+    return f"{name} has shape {scores.shape}: tune_thresholds takes one column of scores per label"
+
+
+def _numeric(pos_label: Any, values: NDArray[Any], name: str) -> Any:
+    if isinstance(pos_label, (bool, int, float, np.number, np.bool_)) and values.dtype.type(pos_label) == pos_label:
+        return pos_label
+    raise _absent(pos_label, np.unique(values[:1000]).tolist(), name)
+
+
+def _first_other(values: NDArray[Any], positive: Any) -> Any:
+    """The first value that is not the positive one; looked for in pieces, since it usually stands near the top."""
+    size = 1024
+    start = 0
+    while start < len(values):
+        piece = values[start : start + size]
+        different = piece != positive
+        if different.any():
+            return piece[different.argmax()]
+        start, size = start + size, size * 4
+    return None
+
+
+def _encoded_labels(values: NDArray[Any], pos_label: Any, name: str) -> Labels:
+    """Labels that are text, objects or booleans with an explicit positive: two codes in one byte."""
+    if values.dtype.kind not in "bUSOT":
+        raise TypeError(f"{name} must be numbers, booleans or text, got values of type {values.dtype}")
+    if values.dtype.kind == "O":
+        missing = np.array([v is None or v != v for v in values.tolist()])
+        if missing.any():
+            raise ValueError(
+                f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
+            )
+    found = _distinct(values, name)
+    if len(found) > 2:
+        raise _too_many_classes(found, name)
+    if pos_label is None:
+        if values.dtype.kind == "O" and all(isinstance(v, (int, float, np.number)) for v in found):
+            return as_labels(values.astype(np.float64), name=name)
+        raise ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
+    if pos_label not in found:
+        raise _absent(pos_label, found, name)
+    codes = np.asarray(values == pos_label).astype(np.uint8)
+    return Labels(codes, np.uint8(1), np.uint8(0), name)
+
+
+def _distinct(values: NDArray[Any], name: str) -> list[Any]:
+    try:
+        return list(np.unique(values).tolist())
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in values.tolist()})
+        raise TypeError(f"{name} mixes labels of the types {_listed(kinds)}: make them of one type") from None
+
+
+def _absent(pos_label: Any, found: list[Any], name: str) -> ValueError:
+    return ValueError(f"pos_label={pos_label!r} is none of the labels in {name}, which are {_listed(found)}")
+
+
+def _not_binary(codes: NDArray[Any], name: str) -> ValueError:
+    if codes.dtype.kind == "f" and np.isnan(codes).any():
+        missing = np.isnan(codes)
+        return ValueError(
+            f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
+        )
+    return _too_many_classes(np.unique(codes).tolist(), name)
+
+
+def _too_many_classes(found: list[Any], name: str) -> ValueError:
+    return ValueError(
+        f"{name} must hold two classes, found {len(found)}: {_listed(found)}. For more classes tune each against the "
+        "rest: OneVsRestClassifier(PlugInClassifier(estimator)), or tune_threshold(y == c, scores[:, c]) for class c"
+    )
+
+
+def _listed(values: list[Any], most: int = 5) -> str:
+    shown = ", ".join(repr(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown}, …"

@@ -1,0 +1,235 @@
+"""The few hot loops, each in NumPy (the reference and the fallback) and, where numba is installed, compiled.
+
+Scores are handled as *keys*: unsigned integers in the order of the floats. −0 counts as +0, and +inf as the largest
+finite float, because a threshold of +inf means *predict nothing*. A bin of scores is a range of keys. The first bins
+are made of leading bits, so that their widths grow with the scores: outliers, denormals and infinities fall into
+place without a look at the range.
+
+All kernels take one block of rows and add what they find to arrays of the caller's. `bits` is the block's float64
+scores seen as int64; `weights` is empty where rows are not weighted; rows of weight zero count as absent.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIGN = np.uint64(1 << 63)
+MAGNITUDE = np.int64((1 << 63) - 1)
+INFINITY = np.int64(0x7FF0_0000_0000_0000)
+LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
+KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
+ONE = np.uint64(1)
+
+HALF_WORD = np.int64(32)
+LOW_WORD = np.int64(0xFFFF_FFFF)
+POSITIVE_MARK = np.int64(0x9E37_79B9)
+
+
+class FirstBins(NamedTuple):
+    """Bins by leading bits, over a window of magnitudes; what is smaller or larger goes to the window's end bins.
+
+    A score with the bits of its magnitude in m is in bin ``half + j`` if positive and ``half - 1 - j`` if negative,
+    j = (clip(m, smallest, largest) - smallest) >> shift. The bins on both sides of zero are one, `half`.
+    """
+
+    smallest: np.int64
+    largest: np.int64
+    shift: np.int64
+    half: np.int64
+
+    def ends(self, which: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Lowest and highest key of some bins."""
+        positive = which >= self.half
+        j = np.where(positive, which - self.half, self.half - 1 - which)
+        inner = np.where(j == 0, 0, self.smallest + (j << self.shift))
+        outer = np.where(j == self.half - 1, INFINITY - positive, self.smallest + ((j + 1) << self.shift) - 1)
+        near, far = SIGN | inner.astype(np.uint64), SIGN | outer.astype(np.uint64)
+        middle = which == self.half
+        return np.where(positive & ~middle, near, ~far), np.where(positive, far, ~near)
+
+
+def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
+    """Bins that suit the scores of a sample, at most 2**bits for each sign. Any sample gives right answers."""
+    magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
+    smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
+    shift = max(0, int(largest - smallest).bit_length() - bits)
+    half = (int(largest - smallest) >> shift) + 1
+    return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
+
+
+class Kernels(Protocol):
+    """What a search asks of the rows, one block at a time."""
+
+    def histogram(
+        self, bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+    ) -> tuple[int, int, int]:
+        """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum."""
+
+    def count(
+        self, bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
+    ) -> None:
+        """Count the rows that lie in some bins, each divided into parts, by part and class.
+
+        `bins` holds `low`, `high` (inclusive keys, ascending and disjoint), `shift` and `offset`: a key in bin j
+        belongs to part `offset[j] + ((key - low[j]) >> shift[j])`.
+        """
+
+    def extent(self, bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
+        """Lower `smallest` and raise `largest` to the keys found in each bin."""
+
+    def select(
+        self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
+    ) -> int:
+        """Copy key, class and weight of the rows that lie in some ranges of keys; return how many."""
+
+
+def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Keys of float64 scores.
+
+    >>> keys = ordered_keys(np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, 1.0, 1.797e308, np.inf]))
+    >>> bool((np.diff(keys.astype(float)) >= 0).all()), bool(keys[2] == keys[3])
+    (True, True)
+    """
+    bits = np.ascontiguousarray(scores).view(np.uint64)
+    keys = (bits.view(np.int64) >> 63).view(np.uint64)
+    keys |= SIGN
+    keys ^= bits
+    keys += keys == KEY_OF_MINUS_ZERO
+    keys -= keys == KEY_OF_INFINITY
+    return keys
+
+
+def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The scores again."""
+    return np.where(keys < SIGN, ~keys, keys ^ SIGN).astype(np.uint64).view(np.float64)
+
+
+def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
+    """A number that names rows whatever their order: the sum over rows of a square of a mix of bits and class.
+
+    It is additive modulo 2**64: the checksum of two samples together is the sum of theirs.
+    """
+    mixed = bits >> HALF_WORD
+    mixed ^= bits
+    mixed ^= is_positive * POSITIVE_MARK
+    mixed &= LOW_WORD
+    mixed = mixed.view(np.uint64)
+    mixed *= mixed
+    return int(mixed.sum(dtype=np.uint64))
+
+
+class NumpyKernels:
+    """The kernels in NumPy."""
+
+    @staticmethod
+    def histogram(
+        bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+    ) -> tuple[int, int, int]:
+        is_positive = labels == positive
+        strangers = len(labels) - int(np.count_nonzero(is_positive))
+        if negative != positive:
+            strangers -= int(np.count_nonzero(labels == negative))
+        nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
+        if len(weights):
+            bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
+        if len(bits):
+            part = bits & MAGNITUDE
+            np.clip(part, bins.smallest, bins.largest, out=part)
+            part -= bins.smallest
+            part >>= bins.shift
+            part ^= bits >> 63
+            part += bins.half
+            _add_counts(part, is_positive, weights, rows, sums)
+        return strangers, nans, checksum(bits, is_positive)
+
+    @staticmethod
+    def count(
+        bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
+    ) -> None:
+        low, high, shift, offset = bins
+        keys, is_positive, weights = _select(bits, labels, weights, positive, low, high)
+        if len(keys):
+            which = np.searchsorted(low, keys, side="right") - 1
+            part = ((keys - low[which]) >> shift[which]).view(np.int64) + offset[which]
+            _add_counts(part, is_positive, weights, rows, sums)
+
+    @staticmethod
+    def extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
+        keys = ordered_keys(bits.view(np.float64))
+        if len(weights):
+            (keys,) = _drop_absent(weights, keys)[:1]
+        which = np.searchsorted(low, keys, side="right") - 1
+        inside = (which >= 0) & (keys <= high[which])
+        np.minimum.at(smallest, which[inside], keys[inside])
+        np.maximum.at(largest, which[inside], keys[inside])
+
+    @staticmethod
+    def select(
+        bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
+    ) -> int:
+        keys, is_positive, weights = _select(bits, labels, weights, positive, low, high)
+        found = len(keys)
+        out[0][:found], out[1][:found] = keys, is_positive
+        if len(weights):
+            out[2][:found] = weights
+        return found
+
+
+def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    keys = ordered_keys(bits.view(np.float64))
+    if len(low) == 1:
+        inside = (keys - low[0]) <= (high[0] - low[0])
+    else:
+        which = np.searchsorted(low, keys, side="right") - 1
+        inside = (which >= 0) & (keys <= high[which])
+    if len(weights):
+        inside &= weights > 0
+        weights = weights[inside]
+    return keys[inside], np.asarray(labels[inside] == positive), weights
+
+
+def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
+    present = weights > 0
+    if present.all():
+        return (*columns, weights)
+    return (*(column[present] for column in columns), weights[present])
+
+
+def _add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
+    """Add to `rows` and `sums` of shape (parts, 2); only the stretch of parts that occur is touched."""
+    first = int(part.min())
+    stretch = int(part.max()) - first + 1
+    slot = (part - first) * 2 + is_positive
+    rows[first : first + stretch] += np.bincount(slot, minlength=2 * stretch).reshape(stretch, 2)
+    if len(weights):
+        sums[first : first + stretch] += np.bincount(slot, weights, minlength=2 * stretch).reshape(stretch, 2)
+
+
+@cache
+def compiled() -> Kernels | None:
+    """The kernels compiled by numba, or None where it is not installed."""
+    if importlib.util.find_spec("numba") is None:
+        return None
+    from surecut._compiled import CompiledKernels
+
+    kernels: Kernels = CompiledKernels()
+    return kernels
+
+
+def available(rows: int) -> Kernels:
+    """Kernels for an array: compiled ones where they are installed and the rows are worth the loading of numba."""
+    if rows >= COMPILED_FROM and (kernels := compiled()) is not None:
+        return kernels
+    return NumpyKernels()
+
+
+COMPILED_FROM = 500_000
+"""Below this many rows NumPy is done before numba is imported."""

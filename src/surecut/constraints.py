@@ -1,0 +1,136 @@
+"""Conditions that a cut must meet: `precision>=0.9`, `predicted_positive_rate<=0.01`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from surecut.confusion import Confusion
+from surecut.metrics import ALIASES, CATALOGUE, Cells, LinearFractionalMetric, Metric, get_metric
+
+TOLERANCE = 1e-12
+"""A level counts as reached when it is missed by no more than this, which is rounding."""
+
+
+class InfeasibleError(ValueError):
+    """No cut of these scores meets the constraint."""
+
+
+@dataclass(frozen=True)
+class Rate(LinearFractionalMetric):
+    """A share that a constraint may bound; not a metric, since larger is not better."""
+
+    name: str
+    numerator: Cells
+    denominator: Cells
+    on_hull: ClassVar[bool] = False
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return self.numerator, self.denominator
+
+
+RATES = {
+    rate.name: rate
+    for rate in (
+        Rate("predicted_positive_rate", (1, 1, 0, 0), (1, 1, 1, 1)),
+        Rate("false_positive_rate", (0, 1, 0, 0), (0, 1, 0, 1)),
+        Rate("false_negative_rate", (0, 0, 1, 0), (1, 0, 1, 0)),
+        Rate("false_discovery_rate", (0, 1, 0, 0), (1, 1, 0, 0)),
+        Rate("false_omission_rate", (0, 0, 1, 0), (0, 0, 1, 1)),
+    )
+}
+RATE_ALIASES = {"fpr": "false_positive_rate", "fnr": "false_negative_rate", "fdr": "false_discovery_rate"}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A quantity, a sense (`>=` or `<=`) and a level.
+
+    >>> parse_constraints("precision >= 0.9")
+    (Constraint(quantity=Precision(), sense='>=', level=0.9),)
+    """
+
+    quantity: Metric
+    sense: str
+    level: float
+
+    def is_met(self, confusion: Confusion) -> Any:
+        """Whether each confusion meets the level; an undefined quantity meets none."""
+        value = self.quantity.evaluate(confusion)
+        with np.errstate(invalid="ignore"):
+            if self.sense == ">=":
+                return np.asarray(value >= self.level - TOLERANCE)
+            return np.asarray(value <= self.level + TOLERANCE)
+
+    def is_met_by_any(self, corners: Sequence[Confusion]) -> Any:
+        """Whether the level can be met inside a box of confusions: its extremes stand at the box's corners."""
+        return np.logical_or.reduce([self.is_met(corner) for corner in corners])
+
+    def __str__(self) -> str:
+        return f"{self.quantity.name}{self.sense}{self.level:g}"
+
+
+ConstraintLike = str | Constraint | tuple[Any, ...]
+
+
+def parse_constraints(constraint: ConstraintLike | Iterable[ConstraintLike] | None) -> tuple[Constraint, ...]:
+    """Constraints out of a string, a tuple (name, level), or a list of either."""
+    if constraint is None:
+        return ()
+    if isinstance(constraint, (str, Constraint, tuple)):
+        return (_parse(constraint),)
+    return tuple(_parse(one) for one in constraint)
+
+
+def _parse(constraint: ConstraintLike) -> Constraint:
+    if isinstance(constraint, Constraint):
+        return constraint
+    if isinstance(constraint, str):
+        match = re.fullmatch(r"\s*([\w.\- ]+?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
+        if match is None:
+            raise ValueError(f"expected a constraint like 'precision>=0.9', got {constraint!r}")
+        name, sense, level, percent = match.groups()
+        number = _number(level, constraint) / (100 if percent else 1)
+        return _make(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
+    if len(constraint) == 2:
+        quantity = _quantity(constraint[0])
+        sense = "<=" if isinstance(quantity, Rate) else ">="
+        return _make(quantity, sense, _number(constraint[1], constraint))
+    if len(constraint) == 3 and constraint[1] in (">=", "<="):
+        return _make(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
+    raise ValueError(f"expected a constraint like ('precision', 0.9) or ('fpr', '<=', 0.1), got {constraint!r}")
+
+
+def _make(quantity: Metric, sense: str, level: float) -> Constraint:
+    if not np.isfinite(level):
+        raise ValueError(f"the level of a constraint must be finite, got {quantity.name}{sense}{level}")
+    return Constraint(quantity, sense, level)
+
+
+def _number(level: Any, constraint: Any) -> float:
+    try:
+        return float(level)
+    except (TypeError, ValueError):
+        raise ValueError(f"the level of a constraint must be a number, got {constraint!r}") from None
+
+
+def _quantity(name: Any) -> Metric:
+    if not isinstance(name, str):
+        return get_metric(name)
+    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = RATE_ALIASES.get(plain, plain)
+    if plain in RATES:
+        return RATES[plain]
+    try:
+        return get_metric(plain)
+    except ValueError as error:
+        near_rate = difflib.get_close_matches(plain, [*RATES, *RATE_ALIASES], n=1, cutoff=0.6)
+        near_metric = difflib.get_close_matches(plain, [*CATALOGUE, *ALIASES], n=1, cutoff=0.8)
+        if near_rate and not near_metric:
+            raise ValueError(f"unknown quantity {name!r} in a constraint: did you mean {near_rate[0]!r}?") from None
+        raise ValueError(f"{error}. In a constraint also: {', '.join(RATES)}") from None

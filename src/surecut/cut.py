@@ -1,0 +1,260 @@
+"""A tuned threshold with its value and where it came from."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_scores, require_no_nan
+from surecut.confusion import Confusion
+from surecut.metrics import CATALOGUE, WITH_PARAMETERS, LinearFractional, LinearFractionalMetric, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+SCHEMA = "surecut/cut"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A threshold, tuned.
+
+    Attributes
+    ----------
+    threshold
+        `score >= threshold` is predicted positive. +inf predicts nothing, even where a score is +inf.
+    value
+        The metric's value on the rows that tuned the cut (at `prior`, where that was given).
+    metric
+        What the cut is best for.
+    confusion
+        Counts, or weights, of the tuning rows at this cut.
+    interval
+        (lower, upper]: every threshold in it makes the same predictions on the tuning rows. `lower` is the highest
+        score rejected, `upper` the lowest accepted.
+    prior
+        The share of positives at which the metric was evaluated: the tuning rows' own, unless `prior_given`.
+    constraints
+        What the cut had to meet.
+    rows, weighted, fingerprint
+        The tuning rows: their number, whether they had weights, and a name for them that does not depend on order.
+    """
+
+    threshold: float
+    value: float
+    metric: Metric
+    confusion: Confusion
+    interval: tuple[float, float]
+    prior: float
+    prior_given: bool = False
+    constraints: tuple[str, ...] = ()
+    rows: int = 0
+    weighted: bool = False
+    fingerprint: str = ""
+
+    @property
+    def predicts_nothing(self) -> bool:
+        return self.threshold == math.inf
+
+    def predict(self, scores: ArrayLike) -> NDArray[np.bool_]:
+        """Which scores are cut positive.
+
+        >>> from surecut import tune_threshold
+        >>> cut = tune_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> cut.predict([0.3, 0.9])
+        array([ True,  True])
+        """
+        column = as_scores(scores, name="scores")
+        require_no_nan(column, name="scores")
+        if self.predicts_nothing:
+            return np.zeros(len(column), dtype=bool)
+        return np.asarray(column.astype(np.float64, copy=False) >= self.threshold)
+
+    def to_sql(self, column: str, dialect: str = "ansi") -> str:
+        """The cut as one SQL expression: true where the row is predicted positive.
+
+        `dialect` is one of ansi, duckdb, postgres, snowflake, spark, bigquery, mysql, sqlite. The score is compared
+        as a double; a null score is not predicted positive.
+
+        >>> from surecut import tune_threshold
+        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score")
+        'CAST("score" AS DOUBLE PRECISION) >= 5e-01'
+        """
+        double, quote = _dialect(dialect)
+        name = quote + column.replace(quote, quote * 2) + quote
+        if self.predicts_nothing:
+            return "FALSE"
+        if self.threshold == -math.inf:
+            return f"{name} IS NOT NULL"
+        return f"CAST({name} AS {double}) >= {_scientific(self.threshold)}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the cut as JSON: whole or not at all."""
+        write_whole(Path(path), json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Cut:
+        """Read a cut that `save` wrote; anything else is refused with the reason."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a cut: it is not JSON ({error})") from None
+        try:
+            return cls.from_dict(document)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{path} is not a cut: {reason}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cut as plain JSON values; floats are written to the last bit, infinities as text."""
+        from surecut import __version__
+
+        confusion = self.confusion
+        return {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "surecut_version": __version__,
+            "threshold": _to_json(self.threshold),
+            "interval": [_to_json(end) for end in self.interval],
+            "value": _to_json(self.value),
+            "metric": _metric_to_dict(self.metric, self.prior),
+            "prior": self.prior,
+            "prior_given": self.prior_given,
+            "constraints": list(self.constraints),
+            "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
+            "tuning": {"rows": self.rows, "weighted": self.weighted, "fingerprint": self.fingerprint},
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Cut:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise ValueError(f'expected an object with "schema": "{SCHEMA}"')
+        if document.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(
+                f"its schema version is {document.get('schema_version')!r}, this surecut reads {SCHEMA_VERSION}"
+            )
+        lower, upper = document["interval"]
+        cells, tuning = document["confusion"], document["tuning"]
+        threshold = _from_json(document["threshold"])
+        if math.isnan(threshold):
+            raise ValueError("its threshold is NaN")
+        return cls(
+            threshold=threshold,
+            value=_from_json(document["value"]),
+            metric=_metric_from_dict(document["metric"]),
+            confusion=Confusion(**{cell: _number(cells[cell], cell) for cell in ("tp", "fp", "fn", "tn")}),
+            interval=(_from_json(lower), _from_json(upper)),
+            prior=float(document["prior"]),
+            prior_given=bool(document["prior_given"]),
+            constraints=tuple(str(one) for one in document["constraints"]),
+            rows=int(tuning["rows"]),
+            weighted=bool(tuning["weighted"]),
+            fingerprint=str(tuning["fingerprint"]),
+        )
+
+    def __str__(self) -> str:
+        subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        given = " (given)" if self.prior_given else ""
+        action = "predict nothing" if self.predicts_nothing else f"predict positive where score >= {self.threshold:.6g}"
+        return (
+            f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
+            f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
+        )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that a reader, or a crash, never meets half of it."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+_DOUBLES = {
+    "ansi": ("DOUBLE PRECISION", '"'),
+    "duckdb": ("DOUBLE", '"'),
+    "postgres": ("DOUBLE PRECISION", '"'),
+    "snowflake": ("DOUBLE", '"'),
+    "sqlite": ("REAL", '"'),
+    "spark": ("DOUBLE", "`"),
+    "bigquery": ("FLOAT64", "`"),
+    "mysql": ("DOUBLE", "`"),
+}
+
+
+def _dialect(dialect: str) -> tuple[str, str]:
+    try:
+        return _DOUBLES[dialect.lower()]
+    except KeyError:
+        raise ValueError(f"unknown SQL dialect {dialect!r}: expected one of {', '.join(_DOUBLES)}") from None
+
+
+def _scientific(number: float) -> str:
+    """The shortest scientific form that reads back as the same double; engines take 0.5 for a decimal, 5e-01 not."""
+    return next(text for digits in range(17) if float(text := f"{number:.{digits}e}") == number)
+
+
+def _to_json(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)
+
+
+def _from_json(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"expected a number, got {value!r}")
+    return float(value)
+
+
+def _number(value: Any, name: str) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise ValueError(f"{name} must be a number, not negative, got {value!r}")
+    return value
+
+
+def _metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
+    """Name and parameters, and the coefficients as numbers at the tuning prior, so that the file stands alone."""
+    document: dict[str, Any] = {"name": metric.name, "parameters": metric.parameters()}
+    if isinstance(metric, LinearFractionalMetric):
+        a, b = metric.coefficients(prior)
+        document["coefficients"] = {"a": list(a), "b": list(b)}
+    return document
+
+
+def _metric_from_dict(document: dict[str, Any]) -> Metric:
+    name, parameters = document["name"], document.get("parameters", {})
+    if name in CATALOGUE:
+        return CATALOGUE[name]()
+    if parameters:
+        cls = WITH_PARAMETERS.get("fbeta" if set(parameters) == {"beta"} else name)
+        if cls is None:
+            raise ValueError(f"its metric {name!r} is unknown")
+        return cls(**parameters)
+    if "coefficients" in document:
+        return LinearFractional(*document["coefficients"]["a"], *document["coefficients"]["b"], name=name)
+    return UnknownMetric(name)
+
+
+@dataclass(frozen=True)
+class UnknownMetric(Metric):
+    """A function of one's own, of which a saved cut knows the name only."""
+
+    name: str
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        raise ValueError(f"the saved cut was tuned for the function {self.name!r}, which a file cannot hold")

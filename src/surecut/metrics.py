@@ -1,0 +1,694 @@
+"""Metrics Ψ: what a classifier is judged by. Larger is better.
+
+A metric is a function of the confusion matrix. Most are *linear-fractional*: a ratio of two linear functions of the
+four cells. Such a metric is written once, as its cells,
+
+    Ψ = (n_tp TP + n_fp FP + n_fn FN + n_tn TN) / (d_tp TP + d_fp FP + d_fn FN + d_tn TN),
+
+and everything else follows in the base class: the value, the coefficients of the paper's form
+
+    Ψ(FP, FN) = (a₀ + a₁ FP + a₂ FN) / (b₀ + b₁ FP + b₂ FN),
+
+the constants γ, C, α, D of its theorems, and the check that Ψ does not increase in FP or FN.
+
+To add a metric: write a frozen dataclass with `name`, a docstring and `cells`, and list it in `CATALOGUE`. The
+contract tests run over the catalogue.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from surecut import _sklearn_names
+from surecut.confusion import Confusion
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Cells = tuple[Any, Any, Any, Any]
+"""Weights of (tp, fp, fn, tn) in a linear function."""
+
+Coefficient = float | Callable[[float], float]
+"""A number, or a function of the prior."""
+
+Triple = tuple[float, float, float]
+
+
+class NotMonotoneError(ValueError):
+    """A metric grows where it should not: with more false positives or more false negatives."""
+
+
+class NoTheoremError(ValueError):
+    """The paper's theorems do not cover this metric, or not at this prior."""
+
+
+class Metric(ABC):
+    """A function of the confusion matrix, larger is better."""
+
+    name: str
+    needs_positives: ClassVar[bool] = False
+    needs_negatives: ClassVar[bool] = False
+    extremes_at_corners: ClassVar[bool] = True
+    """Over a box of (FP, FN) the extremes stand at its corners, so that a bin of scores can be bounded unseen."""
+    on_hull: ClassVar[bool] = False
+    """The best cut of any scores is a vertex of their ROC convex hull, at any prior."""
+    linear_fractional: ClassVar[bool] = False
+
+    @abstractmethod
+    def evaluate(self, confusion: Confusion) -> Any:
+        """Value at a confusion, scalar or arrays; NaN where the metric is undefined."""
+
+    def value(self, fp: Any, fn: Any, prior: Any) -> Any:
+        """Ψ(FP, FN) at a prior P; FP and FN are shares of all rows, scalars or arrays.
+
+        >>> Accuracy().value(fp=0.1, fn=0.05, prior=0.3)
+        0.85
+        """
+        fp, fn, prior = (np.asarray(part, dtype=float) for part in (fp, fn, prior))
+        fp, fn, prior = np.broadcast_arrays(fp, fn, prior)
+        return self.evaluate(Confusion(tp=prior - fn, fp=fp, fn=fn, tn=1 - prior - fp))
+
+    def score(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
+    ) -> float:
+        """Value of predictions; 0 where the ratio is 0/0, as scikit-learn has it.
+
+        >>> FBeta(1).score([1, 1, 0, 0], [1, 0, 0, 1])
+        0.5
+        """
+        confusion = Confusion.from_predictions(y_true, y_pred, sample_weight=sample_weight, pos_label=pos_label)
+        self.check_classes(confusion.positives, confusion.negatives)
+        value = float(self.evaluate(confusion))
+        return 0.0 if math.isnan(value) else value
+
+    def as_scorer(self, *, pos_label: Any = None) -> Any:
+        """The metric as a scikit-learn scorer, for `GridSearchCV(scoring=...)` and its like."""
+        from sklearn.metrics import make_scorer
+
+        return make_scorer(self.score, **({} if pos_label is None else {"pos_label": pos_label}))
+
+    def check_classes(self, positives: float, negatives: float) -> None:
+        """Raise where the metric is undefined for want of a class."""
+        if self.needs_positives and not positives > 0:
+            raise ValueError(f"{self.name} is undefined without positives: all labels are negative")
+        if self.needs_negatives and not negatives > 0:
+            raise ValueError(f"{self.name} is undefined without negatives: all labels are positive")
+
+    def check_monotone(self, prior: float) -> None:
+        """Raise where the metric increases in FP or FN; the metrics that need no check pass."""
+
+    def constants(self, prior: float, optimum: float) -> MetricConstants:
+        """The constants of the paper's theorems; a metric that is not linear-fractional has none."""
+        raise NoTheoremError(
+            f"{self.name} is not linear-fractional: its cut is exact on the sample, and no theorem bounds its regret"
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """What, with the name, makes the metric again."""
+        return {}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class MetricConstants:
+    """The constants of Lemma 1 and Theorem 3 for a metric at a prior P, given its best value Ψ*.
+
+    Attributes
+    ----------
+    gamma
+        γ, the smallest value of the denominator.
+    C
+        C = (Ψ*(b₁ + b₂) − (a₁ + a₂)) / γ, the factor of the regret bound.
+    alpha
+        α = (Ψ* b₁ − a₁) / (Ψ*(b₁ + b₂) − (a₁ + a₂)): the optimal threshold on Pr(y = 1 | x), equation (3).
+    D
+        D = max over the box of |b₁Ψ − a₁| and |b₂Ψ − a₂|; D/γ bounds the slope of Ψ.
+    """
+
+    gamma: float
+    C: float
+    alpha: float
+    D: float
+
+
+class LinearFractionalMetric(Metric):
+    """A ratio of two linear functions of the cells."""
+
+    linear_fractional = True
+    on_hull = True
+
+    @abstractmethod
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        """Weights of (tp, fp, fn, tn) in the numerator and in the denominator.
+
+        `positives` and `negatives` are the class totals, as counts or as rates: the weights must be such that the
+        ratio is the same for both. With counts all sums are integers, and a value depends on nothing but them.
+        """
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        numerator, denominator = self.cells(confusion.positives, confusion.negatives)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
+            return _scalar(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
+
+    def coefficients(self, prior: float) -> tuple[Triple, Triple]:
+        """(a₀, a₁, a₂), (b₀, b₁, b₂) of the paper's form, in rates, at a prior.
+
+        >>> FBeta(1).coefficients(0.25)
+        ((0.5, 0.0, -2.0), (0.5, 1.0, -1.0))
+        """
+        numerator, denominator = self.cells(prior, 1 - prior)
+        return _in_fp_fn(numerator, prior), _in_fp_fn(denominator, prior)
+
+    def check_monotone(self, prior: float) -> None:
+        """Decide *non-increasing in FP and FN* at the corners of FP ∈ [0, 1−P], FN ∈ [0, P].
+
+        Where the denominator is positive, ∂Ψ/∂FP has the sign of a₁(b₀ + b₂FN) − b₁(a₀ + a₂FN), which is linear in
+        FN alone, and the other way round: two corners decide each.
+        """
+        (a0, a1, a2), (b0, b1, b2) = self.coefficients(prior)
+        scale = max(map(abs, (a0, a1, a2))) * max(map(abs, (b0, b1, b2)))
+        smallest, corner = self._smallest_denominator(prior)
+        if smallest < -1e-12 * max(map(abs, (b0, b1, b2))) or max(map(abs, (b0, b1, b2))) == 0:
+            raise NotMonotoneError(
+                f"the denominator of {self.name} must not be negative, got {smallest:g} at {corner} for P = {prior:g}"
+            )
+        for fn in (0.0, prior):
+            if a1 * (b0 + b2 * fn) - b1 * (a0 + a2 * fn) > 1e-12 * scale:
+                raise self._increases("FP", f"FN = {fn:g}", prior)
+        for fp in (0.0, 1 - prior):
+            if a2 * (b0 + b1 * fp) - b2 * (a0 + a1 * fp) > 1e-12 * scale:
+                raise self._increases("FN", f"FP = {fp:g}", prior)
+
+    def gamma(self, prior: float) -> float:
+        """γ, the smallest value of the denominator over the box; 0 where no theorem applies."""
+        return self._smallest_denominator(prior)[0]
+
+    def constants(self, prior: float, optimum: float) -> MetricConstants:
+        """γ, C, α, D at a prior, given the best attainable value Ψ*.
+
+        >>> FBeta(1).constants(prior=0.1, optimum=0.6)
+        MetricConstants(gamma=0.1, C=20.0, alpha=0.3, D=2.0)
+        """
+        self.check_monotone(prior)
+        (_, a1, a2), (_, b1, b2) = self.coefficients(prior)
+        gamma = self.gamma(prior)
+        if not gamma > 0:
+            raise NoTheoremError(
+                f"the denominator of {self.name} reaches 0 at P = {prior:g} (γ = 0), so that no theorem applies; "
+                "it can still be tuned, constrained and certified on fresh data"
+            )
+        positive_cost, negative_cost = optimum * b2 - a2, optimum * b1 - a1
+        if not positive_cost + negative_cost > 0:
+            raise NoTheoremError(f"{self.name} is constant at P = {prior:g}: every cut is optimal")
+        corners = [self.value(fp, fn, prior) for fp in (0.0, 1 - prior) for fn in (0.0, prior)]
+        return MetricConstants(
+            gamma=float(gamma),
+            C=float((positive_cost + negative_cost) / gamma),
+            alpha=float(negative_cost / (positive_cost + negative_cost)),
+            D=float(max(abs(b * value - a) for value in corners for a, b in ((a1, b1), (a2, b2)))),
+        )
+
+    def _smallest_denominator(self, prior: float) -> tuple[float, str]:
+        _, (b0, b1, b2) = self.coefficients(prior)
+        corners = {
+            f"FP = {fp:g}, FN = {fn:g}": b0 + b1 * fp + b2 * fn for fp in (0.0, 1 - prior) for fn in (0.0, prior)
+        }
+        corner = min(corners, key=lambda where: corners[where])
+        smallest = corners[corner]
+        scale = abs(b0) + abs(b1) + abs(b2)
+        return (0.0 if abs(smallest) <= 1e-15 * scale else smallest), corner
+
+    def _increases(self, rate: str, corner: str, prior: float) -> NotMonotoneError:
+        return NotMonotoneError(
+            f"{self.name} must not increase in {rate}, but it does at the corner {corner} for P = {prior:g}. "
+            "If that is meant, pass a function of the confusion instead: it is searched by full enumeration"
+        )
+
+
+@dataclass(frozen=True)
+class Accuracy(LinearFractionalMetric):
+    """(TP + TN) / (TP + FP + FN + TN)."""
+
+    name: ClassVar[str] = "accuracy"
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (1, 0, 0, 1), (1, 1, 1, 1)
+
+
+@dataclass(frozen=True)
+class FBeta(LinearFractionalMetric):
+    """(1 + β²) TP / ((1 + β²) TP + FP + β² FN); β > 1 favours recall."""
+
+    beta: float = 1.0
+    needs_positives: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise ValueError(f"beta must fulfil 0 < beta < inf, got {self.beta}")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"f{self.beta:g}"
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        square = self.beta**2
+        return (1 + square, 0, 0, 0), (1 + square, 1, square, 0)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"beta": self.beta}
+
+
+@dataclass(frozen=True)
+class Jaccard(LinearFractionalMetric):
+    """TP / (TP + FP + FN), the overlap of the predicted and the actual positives."""
+
+    name: ClassVar[str] = "jaccard"
+    needs_positives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (1, 0, 0, 0), (1, 1, 1, 0)
+
+
+@dataclass(frozen=True)
+class AM(LinearFractionalMetric):
+    """Mean of the true positive and the true negative rate: balanced accuracy.
+
+    The weighted accuracy with negative weight P and positive weight 1 − P.
+    """
+
+    name: ClassVar[str] = "am"
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (negatives, 0, 0, positives), (negatives, positives, negatives, positives)
+
+
+@dataclass(frozen=True)
+class WeightedAccuracy(LinearFractionalMetric):
+    """(w₁ TN + w₂ TP) / (w₁ (FP + TN) + w₂ (TP + FN)): w₁ weighs the negatives, w₂ the positives."""
+
+    negative_weight: float
+    positive_weight: float
+    name: ClassVar[str] = "weighted_accuracy"
+
+    def __post_init__(self) -> None:
+        if not (self.negative_weight >= 0 and self.positive_weight >= 0 and self.negative_weight + self.positive_weight):
+            raise ValueError(
+                "weights must not be negative nor both zero, got "
+                f"negative_weight={self.negative_weight}, positive_weight={self.positive_weight}"
+            )
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        w1, w2 = self.negative_weight, self.positive_weight
+        return (w2, 0, 0, w1), (w2, w1, w2, w1)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"negative_weight": self.negative_weight, "positive_weight": self.positive_weight}
+
+
+@dataclass(frozen=True)
+class Tversky(LinearFractionalMetric):
+    """TP / (TP + α FP + β FN). Tversky(1, 1) is Jaccard, Tversky(½, ½) is F₁."""
+
+    alpha: float
+    beta: float
+    name: ClassVar[str] = "tversky"
+    needs_positives: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (self.alpha >= 0 and self.beta >= 0 and self.alpha + self.beta > 0):
+            raise ValueError(
+                f"alpha and beta must not be negative nor both zero, got alpha={self.alpha}, beta={self.beta}"
+            )
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (1, 0, 0, 0), (1, self.alpha, self.beta, 0)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"alpha": self.alpha, "beta": self.beta}
+
+
+@dataclass(frozen=True)
+class Precision(LinearFractionalMetric):
+    """TP / (TP + FP), undefined where nothing is predicted: γ = 0, so no theorem applies."""
+
+    name: ClassVar[str] = "precision"
+    needs_positives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (1, 0, 0, 0), (1, 1, 0, 0)
+
+
+@dataclass(frozen=True)
+class Recall(LinearFractionalMetric):
+    """TP / (TP + FN), the true positive rate. Alone it is best when everything is predicted."""
+
+    name: ClassVar[str] = "recall"
+    needs_positives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (1, 0, 0, 0), (1, 0, 1, 0)
+
+
+@dataclass(frozen=True)
+class Specificity(LinearFractionalMetric):
+    """TN / (TN + FP), the true negative rate. Alone it is best when nothing is predicted."""
+
+    name: ClassVar[str] = "specificity"
+    needs_negatives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (0, 0, 0, 1), (0, 1, 0, 1)
+
+
+@dataclass(frozen=True)
+class CohenKappa(LinearFractionalMetric):
+    """Agreement beyond chance (Heidke skill): 2 (TP·TN − FP·FN) / ((TP+FP)(FP+TN) + (TP+FN)(FN+TN)).
+
+    Linear-fractional once the class totals are given. It shares its cut with `GilbertSkill`, which is κ / (2 − κ).
+    """
+
+    name: ClassVar[str] = "kappa"
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (2 * negatives, -2 * positives, 0, 0), (negatives, negatives, positives, positives)
+
+
+@dataclass(frozen=True)
+class GilbertSkill(LinearFractionalMetric):
+    """Jaccard beyond chance (equitable threat score): (TP − r) / (TP + FP + FN − r), r = (TP+FN)(TP+FP)/n."""
+
+    name: ClassVar[str] = "gilbert"
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (negatives, -positives, 0, 0), (negatives, negatives, positives + negatives, 0)
+
+
+@dataclass(frozen=True)
+class Utility(LinearFractionalMetric):
+    """Mean gain per row: each cell is worth what you say. Costs are negative gains.
+
+    Examples
+    --------
+    A missed fraud costs 100, a needless call 2:
+
+    >>> cost = Utility(fp=-2, fn=-100)
+    >>> cost.evaluate(Confusion(tp=9, fp=10, fn=1, tn=80))
+    -1.2
+    """
+
+    tp: float = 0.0
+    fp: float = 0.0
+    fn: float = 0.0
+    tn: float = 0.0
+    name: ClassVar[str] = "utility"
+
+    def __post_init__(self) -> None:
+        gains = self.parameters()
+        if not all(math.isfinite(gain) for gain in gains.values()):
+            raise ValueError(f"the worth of each cell must be finite, got {gains}")
+        if self.fp > self.tn:
+            raise NotMonotoneError(f"a false positive must not be worth more than a true negative, got {gains}")
+        if self.fn > self.tp:
+            raise NotMonotoneError(f"a false negative must not be worth more than a true positive, got {gains}")
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (self.tp, self.fp, self.fn, self.tn), (1, 1, 1, 1)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
+
+
+@dataclass(frozen=True)
+class LinearFractional(LinearFractionalMetric):
+    """A metric of one's own: (a₀ + a₁ FP + a₂ FN) / (b₀ + b₁ FP + b₂ FN), in rates.
+
+    Each coefficient is a number or a function of the prior P. It must not increase in FP or FN: that is decided
+    exactly, at the corners, when the prior is known.
+
+    Examples
+    --------
+    The Jaccard index, (P − FN) / (P + FP):
+
+    >>> jaccard = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="my_jaccard")
+    >>> round(jaccard.value(fp=0.1, fn=0.1, prior=0.3), 12)
+    0.5
+
+    The same in cells:
+
+    >>> jaccard = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(1, 1, 1, 0))
+    """
+
+    a0: Coefficient
+    a1: Coefficient
+    a2: Coefficient
+    b0: Coefficient
+    b1: Coefficient
+    b2: Coefficient
+    name: str = field(default="linear_fractional", kw_only=True)
+
+    @classmethod
+    def from_cells(
+        cls,
+        *,
+        numerator: tuple[float, float, float, float],
+        denominator: tuple[float, float, float, float],
+        name: str = "linear_fractional",
+    ) -> LinearFractional:
+        """The metric from its weights of (tp, fp, fn, tn), for people who think in counts."""
+        coefficients: list[Coefficient] = []
+        for tp, fp, fn, tn in (numerator, denominator):
+            coefficients += [lambda prior, tp=tp, tn=tn: tp * prior + tn * (1 - prior), fp - tn, fn - tp]  # type: ignore[misc]
+        return cls(*coefficients, name=name)
+
+    def coefficients(self, prior: float) -> tuple[Triple, Triple]:
+        a0, a1, a2, b0, b1, b2 = (float(c(prior) if callable(c) else c) for c in self._all())
+        return (a0, a1, a2), (b0, b1, b2)
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        total = positives + negatives
+        numerator, denominator = self.coefficients(positives / total)
+        return _in_cells(numerator, positives, negatives), _in_cells(denominator, positives, negatives)
+
+    def _all(self) -> tuple[Coefficient, ...]:
+        return tuple(getattr(self, part.name) for part in fields(self) if part.name != "name")
+
+
+@dataclass(frozen=True)
+class MCC(Metric):
+    """Matthews correlation coefficient, 0 where it is undefined. Not linear-fractional: no theorem."""
+
+    name: ClassVar[str] = "mcc"
+    on_hull: ClassVar[bool] = True
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        positives, negatives = confusion.positives, confusion.negatives
+        covariance = confusion.tp * _float(negatives) - confusion.fp * _float(positives)
+        predicted = _float(confusion.predicted_positives)
+        scale = np.sqrt(predicted * (positives + negatives - predicted)) * np.sqrt(_float(positives) * negatives)
+        return _scalar(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0))
+
+
+@dataclass(frozen=True)
+class GMean(Metric):
+    """Geometric mean √(TPR · TNR). Monotone, so searched exactly; no theorem, since it is not linear-fractional."""
+
+    name: ClassVar[str] = "gmean"
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        return _scalar(np.sqrt(confusion.tp / confusion.positives * (confusion.tn / confusion.negatives)))
+
+
+@dataclass(frozen=True)
+class HMean(Metric):
+    """Harmonic mean 2 TPR · TNR / (TPR + TNR), 0 where both are 0. Monotone, searched exactly; no theorem."""
+
+    name: ClassVar[str] = "hmean"
+    needs_positives: ClassVar[bool] = True
+    needs_negatives: ClassVar[bool] = True
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        sensitivity = np.asarray(confusion.tp / confusion.positives)
+        specificity = np.asarray(confusion.tn / confusion.negatives)
+        both = sensitivity + specificity
+        return _scalar(np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both > 0))
+
+
+@dataclass(frozen=True)
+class FunctionMetric(Metric):
+    """Any function of a `Confusion`, monotone or not: its cut is found by trying every threshold.
+
+    The function may work on arrays (it is tried) or on single numbers. NaN means undefined, and is never chosen.
+    """
+
+    function: Callable[[Confusion], Any]
+    name: str = "function"
+    extremes_at_corners: ClassVar[bool] = False
+
+    def evaluate(self, confusion: Confusion) -> Any:
+        shape = np.shape(confusion.tp)
+        if shape == ():
+            return float(self.function(confusion))
+        try:
+            values = np.asarray(self.function(confusion), dtype=float)
+        except (TypeError, ValueError):  # written for numbers: `if`, `max`, `math`
+            values = np.asarray(math.nan)
+        if values.shape == shape:
+            return values
+        return np.array([float(self.function(confusion[i])) for i in range(shape[0])])
+
+
+CATALOGUE: dict[str, Callable[[], Metric]] = {
+    "accuracy": Accuracy,
+    "f1": FBeta,
+    "f2": lambda: FBeta(2.0),
+    "f0.5": lambda: FBeta(0.5),
+    "jaccard": Jaccard,
+    "am": AM,
+    "precision": Precision,
+    "recall": Recall,
+    "specificity": Specificity,
+    "kappa": CohenKappa,
+    "gilbert": GilbertSkill,
+    "mcc": MCC,
+    "gmean": GMean,
+    "hmean": HMean,
+}
+"""Metrics by name; those with parameters of their own are made by their class."""
+
+ALIASES: dict[str, str] = {
+    "balanced_accuracy": "am",
+    "cohen_kappa": "kappa",
+    "heidke": "kappa",
+    "gilbert_skill": "gilbert",
+    "equitable_threat_score": "gilbert",
+    "threat_score": "jaccard",
+    "csi": "jaccard",
+    "matthews": "mcc",
+    "matthews_corrcoef": "mcc",
+    "sensitivity": "recall",
+    "true_positive_rate": "recall",
+    "tpr": "recall",
+    "true_negative_rate": "specificity",
+    "tnr": "specificity",
+    "positive_predictive_value": "precision",
+    "ppv": "precision",
+    "g_mean": "gmean",
+    "h_mean": "hmean",
+}
+
+WITH_PARAMETERS: dict[str, type[Metric]] = {
+    "fbeta": FBeta,
+    "weighted_accuracy": WeightedAccuracy,
+    "tversky": Tversky,
+    "utility": Utility,
+}
+"""Metrics that a name alone does not determine."""
+
+
+def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
+    """The metric behind a name, a scikit-learn scorer, or a function of a `Confusion`.
+
+    Examples
+    --------
+    >>> get_metric("f2")
+    FBeta(beta=2.0)
+    >>> get_metric("balanced_accuracy")
+    AM()
+    >>> get_metric("jacard")
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown metric 'jacard': did you mean 'jaccard'? ...
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        return _by_name(metric)
+    if isinstance(metric, type) and issubclass(metric, Metric):
+        raise TypeError(f"expected a metric, got the class {metric.__name__}: write {metric.__name__}(...)")
+    if callable(metric):
+        unwrapped = _sklearn_names.unwrap(metric)
+        if unwrapped is None:
+            return FunctionMetric(metric, name=getattr(metric, "__name__", "function").strip("<>"))
+        name, parameters = unwrapped
+        return FBeta(**parameters) if parameters else _by_name(name)
+    raise TypeError(f"expected a metric, its name, a scorer or a function of a Confusion, got {metric!r}")
+
+
+def _by_name(name: str) -> Metric:
+    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = ALIASES.get(plain, plain)
+    if plain in CATALOGUE:
+        return CATALOGUE[plain]()
+    if match := re.fullmatch(r"f_?(?:beta_?)?(\d+(?:\.\d+)?)", plain):
+        return FBeta(float(match.group(1)))
+    if plain in WITH_PARAMETERS:
+        cls = WITH_PARAMETERS[plain]
+        raise ValueError(f"{name!r} has parameters: pass surecut.metrics.{cls.__name__}(...) instead of the name")
+    if reason := _sklearn_names.refusal(plain):
+        raise ValueError(reason)
+    known = [*CATALOGUE, *ALIASES, *WITH_PARAMETERS]
+    nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    raise ValueError(f"unknown metric {name!r}: {hint}The names are {', '.join(CATALOGUE)}, and f<beta> such as f1.5")
+
+
+def _dot(weights: Cells, confusion: Confusion) -> Any:
+    """Weighted sum of the cells; absent cells are not added, so that 0 · inf never arises."""
+    terms = [
+        weight * np.asarray(cell)
+        for weight, cell in zip(weights, (confusion.tp, confusion.fp, confusion.fn, confusion.tn), strict=True)
+        if np.ndim(weight) or weight != 0
+    ]
+    return sum(terms[1:], np.asarray(terms[0], dtype=float)) if terms else np.zeros(np.shape(confusion.tp))
+
+
+def _in_fp_fn(weights: Cells, prior: float) -> Triple:
+    """Rewrite a linear function of the cells in (1, FP, FN): TP = P − FN, TN = 1 − P − FP."""
+    tp, fp, fn, tn = weights
+    return float(tp * prior + tn * (1 - prior)), float(fp - tn), float(fn - tp)
+
+
+def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
+    """Rewrite a linear function of (1, FP, FN) in the cells, without a difference of near-equal numbers.
+
+    The constant can be charged to the positives (TP + FN = P) or to the negatives (FP + TN = 1 − P). Charging the
+    positives just enough that none of their two weights is negative leaves none negative at all, provided that the
+    function is not negative on the box: 1 − FN, say, becomes TP, not a large sum that cancels.
+    """
+    constant, of_fp, of_fn = coefficients
+    total = positives + negatives
+    tp = np.maximum(0.0, -np.asarray(of_fn, dtype=float))
+    rest = constant - tp * (positives / total)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tn = np.where(negatives == 0, 0.0, rest * (total / negatives))
+    tp = np.where(negatives == 0, constant, tp)
+    return tp[()], (tn + of_fp)[()], (tp + of_fn)[()], tn[()]
+
+
+def _float(values: Any) -> Any:
+    return np.asarray(values, dtype=float)
+
+
+def _scalar(values: Any) -> Any:
+    return float(values) if np.ndim(values) == 0 else values

@@ -1,0 +1,201 @@
+"""Rows of scores, labels and weights in arrays, read block by block by the kernels, on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surecut import _kernels
+from surecut._inputs import Labels, require_no_nan
+from surecut._kernels import first_bins
+from surecut.tally import ScoreTally, tally_keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut._kernels import Kernels
+
+BLOCK = 1 << 18
+"""Rows that a kernel reads at once: small enough that converted scores stay in cache, and Ctrl-C is heard."""
+
+NO_WEIGHTS = np.empty(0)
+
+
+@dataclass
+class Counts:
+    """Number of rows and sum of weights, by bin and class (negatives first). Without weights they are one array."""
+
+    rows: NDArray[np.int64]
+    weight: NDArray[Any]
+
+    @classmethod
+    def zeros(cls, bins: int, weighted: bool) -> Counts:
+        rows = np.zeros((bins, 2), dtype=np.int64)
+        return cls(rows, np.zeros((bins, 2)) if weighted else rows)
+
+    def move(self, source: int, target: int) -> None:
+        """Add one bin's counts to another's."""
+        for counts in {id(self.rows): self.rows, id(self.weight): self.weight}.values():
+            counts[target] += counts[source]
+            counts[source] = 0
+
+    def __getitem__(self, index: Any) -> Counts:
+        rows = self.rows[index]
+        return Counts(rows, rows if self.weight is self.rows else self.weight[index])
+
+
+class Histogram(NamedTuple):
+    """Occupied bins, descending: lowest and highest key, counts; and the checksum of all rows."""
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    counts: Counts
+    checksum: int
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """The source of a search: three columns in memory."""
+
+    scores: NDArray[Any]
+    labels: Labels
+    weights: NDArray[np.float64]
+    kernels: Kernels
+    workers: int
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ArrayRows:
+        kernels = _kernels.available(len(scores))
+        threaded = not isinstance(kernels, _kernels.NumpyKernels)  # NumPy's counting holds the interpreter's lock
+        workers = min(available_cores(), 1 + len(scores) // (4 * BLOCK)) if threaded else 1
+        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, workers)
+
+    @property
+    def weighted(self) -> bool:
+        return len(self.weights) > 0
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels and scores."""
+        bins = first_bins(self._sample())
+
+        def work(blocks: Iterator[slice]) -> tuple[Counts, int, int, int]:
+            counts = Counts.zeros(2 * int(bins.half), self.weighted)
+            strangers = nans = checksum = 0
+            for block in blocks:
+                bits, labels, weights = self._columns(block)
+                found = self.kernels.histogram(
+                    bits, labels, weights, self.labels.positive, self.labels.negative, bins, counts.rows, counts.weight
+                )
+                strangers, nans, checksum = strangers + found[0], nans + found[1], checksum + int(found[2])
+            return counts, strangers, nans, checksum
+
+        parts = self._on_all_cores(work)
+        if any(part[1] for part in parts):
+            self.labels.check()
+        if any(part[2] for part in parts):
+            require_no_nan(self.scores)
+        counts = _sum([part[0] for part in parts])
+        counts.move(int(bins.half) - 1, int(bins.half))
+        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+        parts_of_bin = ((high - low) >> shift).astype(np.int64) + 1
+        offset = np.concatenate(([0], np.cumsum(parts_of_bin)[:-1]))
+
+        def work(blocks: Iterator[slice]) -> Counts:
+            counts = Counts.zeros(int(parts_of_bin.sum()), self.weighted)
+            for block in blocks:
+                self.kernels.count(
+                    *self._columns(block), self.labels.positive, (low, high, shift, offset), counts.rows, counts.weight
+                )
+            return counts
+
+        return _sum(self._on_all_cores(work))
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+
+        def work(blocks: Iterator[slice]) -> tuple[Any, Any]:
+            smallest, largest = high.copy(), low.copy()
+            for block in blocks:
+                bits, _, weights = self._columns(block)
+                self.kernels.extent(bits, weights, low, high, smallest, largest)
+            return smallest, largest
+
+        parts = self._on_all_cores(work)
+        return np.minimum.reduce([part[0] for part in parts]), np.maximum.reduce([part[1] for part in parts])
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+        low, high = _joined(low, high)
+
+        def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
+            found = []
+            for block in blocks:
+                bits, labels, weights = self._columns(block)
+                out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
+                n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
+                found.append(tuple(column[:n].copy() for column in out))
+            return found
+
+        found = [columns for part in self._on_all_cores(work) for columns in part]
+        keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
+        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+
+    def _sample(self) -> NDArray[np.float64]:
+        """Some scores from all over."""
+        starts = np.linspace(0, len(self) - 64, 64).astype(np.int64) if len(self) > 4096 else [0]
+        return np.concatenate([self.scores[start : start + 64] for start in starts]).astype(np.float64)
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = np.ascontiguousarray(self.scores[block], dtype=np.float64)
+        labels = np.ascontiguousarray(self.labels.codes[block])
+        weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
+
+    def _on_all_cores(self, work: Callable[[Iterator[slice]], Any]) -> list[Any]:
+        """Run `work` on as many shares of the blocks as there are workers.
+
+        The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
+        """
+        ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
+        shares = [_blocks(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        if self.workers == 1:
+            return [work(shares[0])]
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(work, shares))
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _blocks(start: int, end: int) -> Iterator[slice]:
+    return (slice(first, min(first + BLOCK, end)) for first in range(start, end, BLOCK))
+
+
+def _sum(parts: list[Counts]) -> Counts:
+    total = parts[0]
+    for part in parts[1:]:
+        rows = total.rows + part.rows
+        total = Counts(rows, rows if total.weight is total.rows else total.weight + part.weight)
+    return total
+
+
+def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Ranges of keys, with those that touch made one."""
+    apart = high[:-1] + np.uint64(1) != low[1:]
+    return low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]

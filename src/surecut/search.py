@@ -1,0 +1,179 @@
+"""The exact best cut of many rows in O(n), without sorting them.
+
+Rows are counted in bins of scores. A cut *inside* a bin accepts some of its rows, so that its metric is at most the
+value with all of the bin's positives accepted and none of its negatives: metrics do not increase in FP or FN. Bins
+whose bound cannot beat the best bin edge are left alone; the rows of the few others are collected and searched
+exactly, or, where they are still many, counted again in smaller bins. The result is that of trying every score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.candidates import TIE, Candidates, Sample, candidates_of, fingerprint
+from surecut.confusion import Confusion
+from surecut.constraints import Constraint, InfeasibleError
+from surecut.metrics import Metric
+from surecut.rows import ArrayRows, Counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.cut import Cut
+    from surecut.tally import ScoreTally
+
+COLLECT_AT_LEAST = 1 << 16
+"""So few rows are always collected at once; beyond that, at most one sixteenth of all rows."""
+
+PARTS = 10
+"""A crowded bin is divided into 2**PARTS."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a cut should be best for, and what it must meet."""
+
+    metric: Metric
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def can_be_bounded(self) -> bool:
+        """Whether a bin can be judged unseen; otherwise every cut has to be tried."""
+        return self.metric.extremes_at_corners and all(c.quantity.extremes_at_corners for c in self.constraints)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A partition of the rows by score, in descending order.
+
+    `low` and `high` are the ends of each bin, as keys; where `exact`, they are scores that occur. A bin of one score
+    (`low == high`) holds no cut but its edge.
+    """
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    exact: NDArray[np.bool_]
+    counts: Counts
+
+    def replaced(self, gone: NDArray[np.bool_], *others: Bins) -> Bins:
+        """These bins with some of them gone and others in their place."""
+        kept = Bins(self.low[~gone], self.high[~gone], self.exact[~gone], self.counts[~gone])
+        every = (kept, *others)
+        low = np.concatenate([bins.low for bins in every])
+        order = np.argsort(low, kind="stable")[::-1]  # two sorted runs, which a merge sort joins
+        rows = np.concatenate([bins.counts.rows for bins in every])[order]
+        unweighted = self.counts.weight is self.counts.rows
+        return Bins(
+            low[order],
+            np.concatenate([bins.high for bins in every])[order],
+            np.concatenate([bins.exact for bins in every])[order],
+            Counts(rows, rows if unweighted else np.concatenate([bins.counts.weight for bins in every])[order]),
+        )
+
+
+def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
+    """The best cut for each objective, from the same passes over the rows."""
+    histogram = rows.histogram()
+    total = int(histogram.counts.rows.sum())
+    sample = Sample(total, rows.scores.dtype, fingerprint(total, histogram.checksum), rows.weighted)
+    bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
+    budget = max(COLLECT_AT_LEAST, total // 16)
+    while True:
+        promising, needed = _needed(bins, objectives)
+        unknown = needed & ~bins.exact | promising & (bins.low < bins.high)
+        if bins.counts.rows[unknown].sum() <= budget:
+            break
+        unseen = needed & ~bins.exact
+        bins = _with_extents(bins, unseen, rows) if unseen.any() else _divided(bins, unknown, rows)
+    if unknown.any():
+        bins = _collected(bins, unknown, rows)
+    candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
+    try:
+        return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
+    except InfeasibleError:
+        # The search knows that no cut meets the constraint; which level is attainable only all scores tell.
+        candidates = rows.collect(np.array([0], np.uint64), np.array([2**64 - 1], np.uint64)).candidates
+        return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
+
+
+def _needed(bins: Bins, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
+    promising = np.zeros(len(bins.low), dtype=bool)
+    needed = np.zeros(len(bins.low), dtype=bool)
+    edges = candidates_of(bins.low, bins.high, bins.counts.weight, _NO_SAMPLE)
+    for objective in objectives:
+        hiding, incumbent = _promising(edges, objective)
+        promising |= hiding
+        needed |= hiding
+        if incumbent > 0:
+            needed[incumbent - 1] = True  # edge i accepts bins 0 … i − 1
+        elif incumbent == 0:
+            needed[0] = True  # predicting nothing rejects the highest score, which ends its interval
+    needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
+    return promising, needed
+
+
+def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool_], int]:
+    """Bins whose bound reaches the best edge, and that edge; −1 where no edge is feasible."""
+    confusion = edges.confusion
+    before, after = confusion[:-1], confusion[1:]
+    metric = objective.metric
+    positives, negatives = confusion.positives[0], confusion.negatives[0]
+    metric.check_classes(positives, negatives)
+    metric.check_monotone(float(positives / (positives + negatives)))
+    feasible, reachable = np.ones(len(confusion.tp), dtype=bool), np.ones(len(before.tp), dtype=bool)
+    best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
+    worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
+    for constraint in objective.constraints:
+        feasible &= constraint.is_met(confusion)
+        reachable &= constraint.is_met_by_any((before, after, best_corner, worst_corner))
+    values = np.asarray(metric.evaluate(confusion))
+    values = np.where(feasible & ~np.isnan(values), values, -np.inf)
+    bounds = np.nan_to_num(np.asarray(metric.evaluate(best_corner)), nan=-np.inf)
+    best = float(values.max())
+    if best == -np.inf:
+        return reachable, -1
+    incumbent = int(values.argmax())
+    above = np.arange(len(bounds)) < incumbent
+    return reachable & np.where(above, bounds >= best - TIE * abs(best), bounds > best), incumbent
+
+
+def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
+    """The same bins, some of them drawn in to the scores that occur."""
+    smallest, largest = rows.extent(*_ascending(bins, which))
+    low, high = bins.low.copy(), bins.high.copy()
+    low[which], high[which] = smallest[::-1], largest[::-1]
+    return Bins(low, high, bins.exact | which, bins.counts)
+
+
+def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
+    """The same bins, some of them in parts."""
+    low, high = _ascending(bins, which)
+    shift = np.array([max(0, int(width).bit_length() - PARTS) for width in high - low], dtype=np.uint64)
+    counts = rows.count(low, high, shift)
+    parts = ((high - low) >> shift).astype(np.int64) + 1
+    first = np.repeat(low, parts)
+    number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
+    part_low = first + (number << np.repeat(shift, parts))
+    part_high = np.minimum(part_low + ((np.uint64(1) << np.repeat(shift, parts)) - np.uint64(1)), np.repeat(high, parts))
+    occupied = np.flatnonzero(counts.rows.any(axis=1))
+    part_low, part_high = part_low[occupied], part_high[occupied]
+    return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
+
+
+def _collected(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
+    """The same bins, some of them replaced by the distinct scores in them."""
+    tally: ScoreTally = rows.collect(*_ascending(bins, which))
+    exact = np.ones(len(tally.keys), dtype=bool)
+    return bins.replaced(which, Bins(tally.keys, tally.keys, exact, Counts(tally.rows, tally.weight)))
+
+
+def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    return np.ascontiguousarray(bins.low[which][::-1]), np.ascontiguousarray(bins.high[which][::-1])
+
+
+_NO_SAMPLE: Any = None
+"""Edges of bins are candidates only for the search itself."""

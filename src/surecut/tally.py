@@ -1,0 +1,252 @@
+"""How much positive and negative weight stands at each score: all that the second step needs of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._kernels import checksum, ordered_keys, scores_of_keys
+from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.metrics import get_metric
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.confusion import Confusion
+    from surecut.cut import Cut
+    from surecut.metrics import Metric
+
+
+class Curve(NamedTuple):
+    """A metric at every threshold, highest threshold first; NaN where it is undefined."""
+
+    thresholds: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTally:
+    """Weight of each class at each distinct score. Tallies add up: ``a + b`` is the tally of both samples' rows.
+
+    Made by `from_scores`. From it alone come the best cut for any metric, the curve, the constrained cut, the hull.
+
+    Attributes
+    ----------
+    keys
+        The distinct scores, descending, as order-preserving integers.
+    weight, rows, squares
+        Shape (k, 2), negatives first: the sum of weights, the number of rows, and the sum of squared weights at each
+        score. Without weights all three are the same integers.
+    dtype
+        The scores' own dtype, in which thresholds are put.
+    checksum
+        A number that names the rows whatever their order; it adds up too.
+    given_prior
+        The class balance of the deployment, where it is not the sample's.
+
+    Examples
+    --------
+    >>> tally = ScoreTally.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> tally.thresholds
+    array([inf, 0.8, 0.4, 0.1])
+    >>> tally.confusion.tp
+    array([0, 1, 2, 2])
+    >>> tally.best_cut("f1").value
+    0.8
+    """
+
+    keys: NDArray[np.uint64]
+    weight: NDArray[Any]
+    rows: NDArray[np.int64]
+    squares: NDArray[Any]
+    dtype: np.dtype[Any]
+    checksum: int = 0
+    given_prior: float | None = None
+
+    @classmethod
+    def from_scores(
+        cls, y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
+    ) -> ScoreTally:
+        """Tally scores. Labels are {0, 1}, {−1, 1}, booleans, or anything with `pos_label`."""
+        labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
+        require_same_length(y_true=labels, y_score=scores)
+        require_no_nan(scores)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        return tally_rows(scores, labels.is_positive(), weights)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The distinct scores, descending; +inf stands as the largest finite float."""
+        return scores_of_keys(self.keys)
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """One threshold per distinct cut, descending: +inf, which predicts nothing, then every distinct score."""
+        return self.candidates.accepted
+
+    @property
+    def confusion(self) -> Confusion:
+        """The confusion at every threshold."""
+        return self.candidates.confusion
+
+    @property
+    def prior(self) -> float:
+        """The share of positives: the one that was given, or the sample's own."""
+        if self.given_prior is not None:
+            return self.given_prior
+        negative, positive = self.weight.sum(axis=0)
+        return float(positive / (negative + positive))
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Every distinct cut."""
+        return candidates_of(self.keys, self.keys, self.weight, self.sample)
+
+    @cached_property
+    def sample(self) -> Sample:
+        return Sample(
+            rows=int(self.rows.sum()),
+            dtype=self.dtype,
+            fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
+            weighted=self.weight is not self.rows,
+            given_prior=self.given_prior,
+        )
+
+    @cached_property
+    def hull(self) -> Hull:
+        """The vertices of the ROC convex hull: every linear-fractional optimum, at any prior, is one of them."""
+        return hull_of(self.candidates)
+
+    def with_prior(self, prior: float) -> ScoreTally:
+        """The same scores where a share `prior` is positive: for a deployment with another class balance.
+
+        The counts stay; the metric is evaluated at the true and false positive *rates* and this prior.
+        """
+        if not 0 < prior < 1:
+            raise ValueError(f"prior must fulfil 0 < prior < 1, got {prior}")
+        negative, positive = self.rows.sum(axis=0)
+        if not (negative and positive):
+            raise ValueError("another prior needs rows of both classes")
+        return replace(self, given_prior=float(prior))
+
+    def best_cut(
+        self, metric: str | Metric = "f1", constraint: ConstraintLike | Iterable[ConstraintLike] | None = None
+    ) -> Cut:
+        """The cut with the largest value, by trying every one that meets the constraint."""
+        return self.candidates.best_cut(get_metric(metric), parse_constraints(constraint))
+
+    def curve(self, metric: str | Metric = "f1") -> Curve:
+        """The metric at every threshold."""
+        values = get_metric(metric).evaluate(self.candidates.at_prior())
+        return Curve(self.thresholds, np.asarray(values, dtype=float))
+
+    def __add__(self, other: ScoreTally) -> ScoreTally:
+        if not isinstance(other, ScoreTally):
+            return NotImplemented
+        if self.given_prior != other.given_prior:
+            raise ValueError(f"the tallies have different priors given: {self.given_prior} and {other.given_prior}")
+        keys, where = np.unique(np.concatenate((self.keys, other.keys)), return_inverse=True)
+
+        def merged(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+            total = np.zeros((len(keys), 2), dtype=np.result_type(mine, theirs))
+            np.add.at(total, where[: len(self.keys)], mine)
+            np.add.at(total, where[len(self.keys) :], theirs)
+            return total[::-1]
+
+        rows = merged(self.rows, other.rows)
+        unweighted = self.weight is self.rows and other.weight is other.rows
+        return ScoreTally(
+            keys=keys[::-1],
+            weight=rows if unweighted else merged(self.weight, other.weight),
+            rows=rows,
+            squares=rows if unweighted else merged(self.squares, other.squares),
+            dtype=_common_dtype(self.dtype, other.dtype),
+            checksum=(self.checksum + other.checksum) % 2**64,
+            given_prior=self.given_prior,
+        )
+
+    def __radd__(self, other: object) -> ScoreTally:
+        return self if other == 0 else NotImplemented  # so that sum() adds tallies up
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoreTally):
+            return NotImplemented
+        return (
+            np.array_equal(self.keys, other.keys)
+            and np.array_equal(self.weight, other.weight)
+            and np.array_equal(self.rows, other.rows)
+            and self.given_prior == other.given_prior
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def __len__(self) -> int:
+        """The number of distinct scores."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        negative, positive = self.rows.sum(axis=0)
+        return f"<ScoreTally of {positive + negative:,} rows, {positive:,} positive, {len(self):,} distinct scores>"
+
+
+def tally_rows(
+    scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None
+) -> ScoreTally:
+    """Tally checked rows; rows of weight zero are as good as absent."""
+    if weights is not None and not weights.all():
+        present = weights > 0
+        scores, is_positive, weights = scores[present], is_positive[present], weights[present]
+    doubles = np.ascontiguousarray(scores, dtype=np.float64)
+    named = checksum(doubles.view(np.int64), is_positive)
+    return replace(tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype), checksum=named)
+
+
+def tally_keys(
+    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None, dtype: np.dtype[Any]
+) -> ScoreTally:
+    """Tally rows that are keys already."""
+    if weights is None:
+        ordered, positive = _sorted(keys, is_positive)
+        starts = _starts(ordered)
+        rows = np.empty((len(starts), 2), dtype=np.int64)
+        rows[:, 1] = np.add.reduceat(positive, starts)
+        rows[:, 0] = np.diff(starts, append=len(ordered)) - rows[:, 1]
+        return ScoreTally(ordered[starts], rows, rows, rows, dtype)
+    order = np.argsort(keys, kind="stable")[::-1]
+    ordered = keys[order]
+    starts = _starts(ordered)
+    rows = np.add.reduceat(np.column_stack((~is_positive, is_positive))[order].astype(np.int64), starts, axis=0)
+    by_class = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
+    sums = np.add.reduceat(by_class, starts, axis=0)
+    return ScoreTally(ordered[starts], sums, rows, np.add.reduceat(by_class**2, starts, axis=0), dtype)
+
+
+def _sorted(
+    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Keys in descending order, with their class. A spare bit for the class makes it a sort of plain integers."""
+    lowest = keys.min()
+    if int(keys.max() - lowest) >> 63:
+        order = np.argsort(keys)[::-1]
+        return keys[order], is_positive[order].astype(np.int64)
+    codes = keys - lowest
+    codes <<= np.uint64(1)
+    codes |= is_positive
+    codes.sort()
+    codes = codes[::-1]
+    return (codes >> np.uint64(1)) + lowest, (codes & np.uint64(1)).astype(np.int64)
+
+
+def _starts(ordered: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where each run of equal keys begins."""
+    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+
+
+def _common_dtype(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    return first if first == second else np.result_type(first, second)

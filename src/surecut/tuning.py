@@ -1,0 +1,123 @@
+"""The second step of the procedure: the threshold where the metric is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from surecut._inputs import Labels, as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.metrics import Metric, get_metric
+from surecut.rows import ArrayRows
+from surecut.search import Objective, search
+from surecut.tally import tally_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.cut import Cut
+
+MetricLike = str | Metric | Callable[..., Any]
+
+SORT_BELOW = 20_000
+"""Fewer rows than this are sorted; the search would not be faster."""
+
+
+@overload
+def tune_threshold(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    metric: MetricLike = ...,
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+) -> Cut: ...
+@overload
+def tune_threshold(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    metric: Sequence[MetricLike],
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+) -> dict[str, Cut]: ...
+def tune_threshold(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    metric: MetricLike | Sequence[MetricLike] = "f1",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+) -> Cut | dict[str, Cut]:
+    """Find the threshold at which a metric is best: exactly, as if every score had been tried.
+
+    Parameters
+    ----------
+    y_true
+        Labels: {0, 1}, {−1, 1}, booleans, or any two values with `pos_label`.
+    y_score
+        Any real scores, larger for positives: probabilities, margins, ranks. ±inf is allowed, NaN is not.
+    metric
+        A name (see `surecut.metrics.get_metric`), a metric, a scikit-learn scorer, a function of a `Confusion`, or a
+        list of these, which gives a dict of name to cut, all from the same passes over the data.
+    sample_weight
+        Weights of the rows, not negative. A weight of 2 means the row twice.
+    pos_label
+        The label that counts as positive.
+    constraint
+        Conditions on the cut: ``"precision>=0.9"``, ``("precision", 0.9)``, ``"predicted_positive_rate<=0.01"``, or a
+        list of them.
+
+    Returns
+    -------
+    Cut
+        The threshold, its value, and where they came from. Among equal values the highest threshold wins.
+
+    Examples
+    --------
+    >>> cut = tune_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], metric="f1")
+    >>> cut.threshold, cut.value, cut.interval
+    (0.225, 0.8, (0.1, 0.35))
+    >>> print(cut)
+    predict positive where score >= 0.225: f1 = 0.8000 on 4 rows, 50.00% positive
+    """
+    several = isinstance(metric, (list, tuple))
+    metrics = [get_metric(one) for one in (metric if several else [metric])]  # type: ignore[list-item, union-attr]
+    if not metrics:
+        raise ValueError("metric is an empty list: name at least one metric")
+    constraints = parse_constraints(constraint)
+    objectives = [Objective(one, constraints) for one in metrics]
+
+    labels = as_labels(y_true, pos_label=pos_label, check=False)
+    scores = as_scores(y_score)
+    require_same_length(y_true=labels, y_score=scores)
+    weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+
+    cuts = _best_cuts(scores, labels, weights, objectives)
+    if not several:
+        return cuts[0]
+    return {name: cut for name, cut in zip(_distinct_names(metrics), cuts, strict=True)}
+
+
+def _best_cuts(
+    scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None, objectives: list[Objective]
+) -> list[Cut]:
+    """By search where rows are many and every objective can be bounded, else by trying every score."""
+    if len(scores) >= SORT_BELOW and all(objective.can_be_bounded for objective in objectives):
+        return search(ArrayRows.of(scores, labels, weights), objectives)
+    labels.check()
+    require_no_nan(scores)
+    tally = tally_rows(scores, labels.is_positive(), weights)
+    return [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
+
+
+def _distinct_names(metrics: list[Metric]) -> list[str]:
+    names = [metric.name for metric in metrics]
+    if len(set(names)) == len(names):
+        return names
+    return [repr(metric) if names.count(name) > 1 else name for name, metric in zip(names, metrics, strict=True)]
