@@ -61,7 +61,7 @@ def _mixed(bits: Any, is_positive: Any) -> Any:
 
 
 @numba.njit
-def _near(score: Any, lowest: Any, highest: Any, key: Any, index: Any) -> int:
+def _near(score: Any, lowest: Any, highest: Any, key: Any, index: Any) -> Any:
     """Keys of a piece, and the indices of those between two; without a branch, since most are not."""
     for i in range(score.size):
         key[i] = _key(score[i])
@@ -90,13 +90,13 @@ def _locate(key: Any, low: Any, high: Any) -> Any:
 
 def _histogram(
     bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, rows: Any, sums: Any
-) -> tuple[int, int, int]:
+) -> tuple[Any, Any, Any]:
     smallest, largest, shift, half = bins
     row_slots, sum_slots = rows.reshape(-1), sums.reshape(-1)
     is_positive, slot = np.empty(PIECE, np.int64), np.empty(PIECE, np.uint64)
-    known = 0
-    nans = 0
-    checksum = np.int64(0)
+    known: Any = 0
+    nans: Any = 0
+    checksum: Any = np.int64(0)
     for start in range(0, bits.size, PIECE):
         score, label = bits[start : start + PIECE], labels[start : start + PIECE]
         for i in range(score.size):
@@ -148,9 +148,7 @@ def _extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest
                 largest[j] = max(largest[j], key[index[n]])
 
 
-def _select(
-    bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
-) -> int:
+def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]) -> int:
     keys, classes, out_weights = out
     key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
     found = 0

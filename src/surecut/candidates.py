@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
+
 @dataclass(frozen=True)
 class Sample:
     """What a cut should remember of the rows it was tuned on."""

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Rate(LinearFractionalMetric):
     name: str
     numerator: Cells
     denominator: Cells
-    on_hull: ClassVar[bool] = False
+    on_hull = False
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return self.numerator, self.denominator

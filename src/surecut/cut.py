@@ -98,7 +98,8 @@ class Cut:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut as JSON: whole or not at all."""
-        write_whole(Path(path), json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(Path(path), text.encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Cut:
@@ -170,12 +171,14 @@ class Cut:
         )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that a reader, or a crash, never meets half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, never meets half of it."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)

@@ -22,8 +22,8 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,13 +54,13 @@ class Metric(ABC):
     """A function of the confusion matrix, larger is better."""
 
     name: str
-    needs_positives: ClassVar[bool] = False
-    needs_negatives: ClassVar[bool] = False
-    extremes_at_corners: ClassVar[bool] = True
+    needs_positives = False
+    needs_negatives = False
+    extremes_at_corners = True
     """Over a box of (FP, FN) the extremes stand at its corners, so that a bin of scores can be bounded unseen."""
-    on_hull: ClassVar[bool] = False
+    on_hull = False
     """The best cut of any scores is a vertex of their ROC convex hull, at any prior."""
-    linear_fractional: ClassVar[bool] = False
+    linear_fractional = False
 
     @abstractmethod
     def evaluate(self, confusion: Confusion) -> Any:
@@ -98,12 +98,12 @@ class Metric(ABC):
     def check_classes(self, positives: float, negatives: float) -> None:
         """Raise where the metric is undefined for want of a class."""
         if self.needs_positives and not positives > 0:
-            raise ValueError(f"{self.name} is undefined without positives: all labels are negative")
+            raise ValueError(f"{self.name} is undefined without rows of the positive class: all labels are negative")
         if self.needs_negatives and not negatives > 0:
-            raise ValueError(f"{self.name} is undefined without negatives: all labels are positive")
+            raise ValueError(f"{self.name} is undefined without rows of the negative class: all labels are positive")
 
-    def check_monotone(self, prior: float) -> None:
-        """Raise where the metric increases in FP or FN; the metrics that need no check pass."""
+    def check_monotone(self, prior: float) -> None:  # noqa: B027  # the metrics that need no check pass
+        """Raise where the metric increases in FP or FN."""
 
     def constants(self, prior: float, optimum: float) -> MetricConstants:
         """The constants of the paper's theorems; a metric that is not linear-fractional has none."""
@@ -240,7 +240,7 @@ class LinearFractionalMetric(Metric):
 class Accuracy(LinearFractionalMetric):
     """(TP + TN) / (TP + FP + FN + TN)."""
 
-    name: ClassVar[str] = "accuracy"
+    name = "accuracy"
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (1, 0, 0, 1), (1, 1, 1, 1)
@@ -251,7 +251,7 @@ class FBeta(LinearFractionalMetric):
     """(1 + β²) TP / ((1 + β²) TP + FP + β² FN); β > 1 favours recall."""
 
     beta: float = 1.0
-    needs_positives: ClassVar[bool] = True
+    needs_positives = True
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < math.inf:
@@ -273,8 +273,8 @@ class FBeta(LinearFractionalMetric):
 class Jaccard(LinearFractionalMetric):
     """TP / (TP + FP + FN), the overlap of the predicted and the actual positives."""
 
-    name: ClassVar[str] = "jaccard"
-    needs_positives: ClassVar[bool] = True
+    name = "jaccard"
+    needs_positives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (1, 0, 0, 0), (1, 1, 1, 0)
@@ -287,9 +287,9 @@ class AM(LinearFractionalMetric):
     The weighted accuracy with negative weight P and positive weight 1 − P.
     """
 
-    name: ClassVar[str] = "am"
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "am"
+    needs_positives = True
+    needs_negatives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (negatives, 0, 0, positives), (negatives, positives, negatives, positives)
@@ -301,10 +301,12 @@ class WeightedAccuracy(LinearFractionalMetric):
 
     negative_weight: float
     positive_weight: float
-    name: ClassVar[str] = "weighted_accuracy"
+    name = "weighted_accuracy"
 
     def __post_init__(self) -> None:
-        if not (self.negative_weight >= 0 and self.positive_weight >= 0 and self.negative_weight + self.positive_weight):
+        if not (
+            self.negative_weight >= 0 and self.positive_weight >= 0 and self.negative_weight + self.positive_weight
+        ):
             raise ValueError(
                 "weights must not be negative nor both zero, got "
                 f"negative_weight={self.negative_weight}, positive_weight={self.positive_weight}"
@@ -324,8 +326,8 @@ class Tversky(LinearFractionalMetric):
 
     alpha: float
     beta: float
-    name: ClassVar[str] = "tversky"
-    needs_positives: ClassVar[bool] = True
+    name = "tversky"
+    needs_positives = True
 
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and self.beta >= 0 and self.alpha + self.beta > 0):
@@ -344,8 +346,8 @@ class Tversky(LinearFractionalMetric):
 class Precision(LinearFractionalMetric):
     """TP / (TP + FP), undefined where nothing is predicted: γ = 0, so no theorem applies."""
 
-    name: ClassVar[str] = "precision"
-    needs_positives: ClassVar[bool] = True
+    name = "precision"
+    needs_positives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (1, 0, 0, 0), (1, 1, 0, 0)
@@ -355,8 +357,8 @@ class Precision(LinearFractionalMetric):
 class Recall(LinearFractionalMetric):
     """TP / (TP + FN), the true positive rate. Alone it is best when everything is predicted."""
 
-    name: ClassVar[str] = "recall"
-    needs_positives: ClassVar[bool] = True
+    name = "recall"
+    needs_positives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (1, 0, 0, 0), (1, 0, 1, 0)
@@ -366,8 +368,8 @@ class Recall(LinearFractionalMetric):
 class Specificity(LinearFractionalMetric):
     """TN / (TN + FP), the true negative rate. Alone it is best when nothing is predicted."""
 
-    name: ClassVar[str] = "specificity"
-    needs_negatives: ClassVar[bool] = True
+    name = "specificity"
+    needs_negatives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (0, 0, 0, 1), (0, 1, 0, 1)
@@ -380,9 +382,9 @@ class CohenKappa(LinearFractionalMetric):
     Linear-fractional once the class totals are given. It shares its cut with `GilbertSkill`, which is κ / (2 − κ).
     """
 
-    name: ClassVar[str] = "kappa"
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "kappa"
+    needs_positives = True
+    needs_negatives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (2 * negatives, -2 * positives, 0, 0), (negatives, negatives, positives, positives)
@@ -392,9 +394,9 @@ class CohenKappa(LinearFractionalMetric):
 class GilbertSkill(LinearFractionalMetric):
     """Jaccard beyond chance (equitable threat score): (TP − r) / (TP + FP + FN − r), r = (TP+FN)(TP+FP)/n."""
 
-    name: ClassVar[str] = "gilbert"
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "gilbert"
+    needs_positives = True
+    needs_negatives = True
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (negatives, -positives, 0, 0), (negatives, negatives, positives + negatives, 0)
@@ -417,7 +419,7 @@ class Utility(LinearFractionalMetric):
     fp: float = 0.0
     fn: float = 0.0
     tn: float = 0.0
-    name: ClassVar[str] = "utility"
+    name = "utility"
 
     def __post_init__(self) -> None:
         gains = self.parameters()
@@ -478,26 +480,28 @@ class LinearFractional(LinearFractionalMetric):
         return cls(*coefficients, name=name)
 
     def coefficients(self, prior: float) -> tuple[Triple, Triple]:
-        a0, a1, a2, b0, b1, b2 = (float(c(prior) if callable(c) else c) for c in self._all())
+        a0, a1, a2, b0, b1, b2 = (float(c) for c in self._at(prior))
         return (a0, a1, a2), (b0, b1, b2)
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
-        total = positives + negatives
-        numerator, denominator = self.coefficients(positives / total)
-        return _in_cells(numerator, positives, negatives), _in_cells(denominator, positives, negatives)
+        a0, a1, a2, b0, b1, b2 = self._at(positives / (positives + negatives))
+        return _in_cells((a0, a1, a2), positives, negatives), _in_cells((b0, b1, b2), positives, negatives)
 
-    def _all(self) -> tuple[Coefficient, ...]:
-        return tuple(getattr(self, part.name) for part in fields(self) if part.name != "name")
+    def _at(self, prior: Any) -> list[Any]:
+        """The six coefficients at a prior, or at an array of priors, which as a rule are all the same."""
+        distinct, where = np.unique(np.asarray(prior), return_inverse=True)
+        given = (self.a0, self.a1, self.a2, self.b0, self.b1, self.b2)
+        return [np.array([c(float(p)) for p in distinct])[where][()] if callable(c) else c for c in given]
 
 
 @dataclass(frozen=True)
 class MCC(Metric):
     """Matthews correlation coefficient, 0 where it is undefined. Not linear-fractional: no theorem."""
 
-    name: ClassVar[str] = "mcc"
-    on_hull: ClassVar[bool] = True
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "mcc"
+    on_hull = True
+    needs_positives = True
+    needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
         positives, negatives = confusion.positives, confusion.negatives
@@ -511,9 +515,9 @@ class MCC(Metric):
 class GMean(Metric):
     """Geometric mean √(TPR · TNR). Monotone, so searched exactly; no theorem, since it is not linear-fractional."""
 
-    name: ClassVar[str] = "gmean"
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "gmean"
+    needs_positives = True
+    needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
         return _scalar(np.sqrt(confusion.tp / confusion.positives * (confusion.tn / confusion.negatives)))
@@ -523,9 +527,9 @@ class GMean(Metric):
 class HMean(Metric):
     """Harmonic mean 2 TPR · TNR / (TPR + TNR), 0 where both are 0. Monotone, searched exactly; no theorem."""
 
-    name: ClassVar[str] = "hmean"
-    needs_positives: ClassVar[bool] = True
-    needs_negatives: ClassVar[bool] = True
+    name = "hmean"
+    needs_positives = True
+    needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
         sensitivity = np.asarray(confusion.tp / confusion.positives)
@@ -543,7 +547,7 @@ class FunctionMetric(Metric):
 
     function: Callable[[Confusion], Any]
     name: str = "function"
-    extremes_at_corners: ClassVar[bool] = False
+    extremes_at_corners = False
 
     def evaluate(self, confusion: Confusion) -> Any:
         shape = np.shape(confusion.tp)
@@ -669,7 +673,7 @@ def _in_fp_fn(weights: Cells, prior: float) -> Triple:
     return float(tp * prior + tn * (1 - prior)), float(fp - tn), float(fn - tp)
 
 
-def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
+def _in_cells(coefficients: tuple[Any, Any, Any], positives: Any, negatives: Any) -> Cells:
     """Rewrite a linear function of (1, FP, FN) in the cells, without a difference of near-equal numbers.
 
     The constant can be charged to the positives (TP + FN = P) or to the negatives (FP + TN = 1 − P). Charging the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -145,7 +146,7 @@ class ArrayRows:
                 bits, labels, weights = self._columns(block)
                 out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
                 n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
-                found.append(tuple(column[:n].copy() for column in out))
+                found.append((out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy()))
             return found
 
         found = [columns for part in self._on_all_cores(work) for columns in part]
@@ -169,7 +170,7 @@ class ArrayRows:
         The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
         """
         ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
-        shares = [_blocks(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        shares = [_blocks(start, end) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
         with ThreadPoolExecutor(self.workers) as pool:

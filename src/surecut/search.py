@@ -158,7 +158,9 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     first = np.repeat(low, parts)
     number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
     part_low = first + (number << np.repeat(shift, parts))
-    part_high = np.minimum(part_low + ((np.uint64(1) << np.repeat(shift, parts)) - np.uint64(1)), np.repeat(high, parts))
+    part_high = np.minimum(
+        part_low + ((np.uint64(1) << np.repeat(shift, parts)) - np.uint64(1)), np.repeat(high, parts)
+    )
     occupied = np.flatnonzero(counts.rows.any(axis=1))
     part_low, part_high = part_low[occupied], part_high[occupied]
     return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))

@@ -195,9 +195,7 @@ class ScoreTally:
         return f"<ScoreTally of {positive + negative:,} rows, {positive:,} positive, {len(self):,} distinct scores>"
 
 
-def tally_rows(
-    scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None
-) -> ScoreTally:
+def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> ScoreTally:
     """Tally checked rows; rows of weight zero are as good as absent."""
     if weights is not None and not weights.all():
         present = weights > 0
@@ -227,9 +225,7 @@ def tally_keys(
     return ScoreTally(ordered[starts], sums, rows, np.add.reduceat(by_class**2, starts, axis=0), dtype)
 
 
-def _sorted(
-    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _sorted(keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Keys in descending order, with their class. A spare bit for the class makes it a sort of plain integers."""
     lowest = keys.min()
     if int(keys.max() - lowest) >> 63:

@@ -26,7 +26,7 @@ SORT_BELOW = 20_000
 
 
 @overload
-def tune_threshold(
+def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence, of strings
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
@@ -80,14 +80,15 @@ def tune_threshold(
 
     Examples
     --------
-    >>> cut = tune_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], metric="f1")
+    >>> cut = tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75], metric="f1")
     >>> cut.threshold, cut.value, cut.interval
-    (0.225, 0.8, (0.1, 0.35))
+    (0.25, 0.8, (0.125, 0.375))
     >>> print(cut)
-    predict positive where score >= 0.225: f1 = 0.8000 on 4 rows, 50.00% positive
+    predict positive where score >= 0.25: f1 = 0.8000 on 4 rows, 50.00% positive
     """
-    several = isinstance(metric, (list, tuple))
-    metrics = [get_metric(one) for one in (metric if several else [metric])]  # type: ignore[list-item, union-attr]
+    several = isinstance(metric, Sequence) and not isinstance(metric, str)
+    asked: Any = metric if several else [metric]
+    metrics = [get_metric(one) for one in asked]
     if not metrics:
         raise ValueError("metric is an empty list: name at least one metric")
     constraints = parse_constraints(constraint)

@@ -1,0 +1,374 @@
+"""The paper's two steps around any scikit-learn classifier: train once, then cut where the metric is best."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    assert_all_finite,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
+
+from surecut._inputs import as_weights
+from surecut.constraints import ConstraintLike
+from surecut.metrics import get_metric
+from surecut.tally import ScoreTally
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.candidates import Hull
+    from surecut.cut import Cut
+    from surecut.tuning import MetricLike
+
+
+class _Plan(NamedTuple):
+    """Which rows train and which tune, and whether the model is trained again on all rows."""
+
+    splits: list[tuple[Any, Any]]
+    refit: bool
+
+
+def _inner_has(method: str) -> Any:
+    def check(self: PlugInClassifier) -> bool:
+        return hasattr(getattr(self, "estimator_", self.estimator), method)
+
+    return check
+
+
+class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose scores are cut where a metric is best.
+
+    Step 1 trains `estimator`, preferably by a proper loss (logistic regression, boosting, a calibrated model). Step 2
+    tunes the threshold of its scores for `metric`, exactly, on rows that step 1 did not train on.
+
+    Parameters
+    ----------
+    estimator
+        A scikit-learn classifier or pipeline with `predict_proba` or `decision_function`.
+    metric
+        A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
+    cv
+        Which rows tune.
+
+        - A number of folds, a splitter or an iterable of splits: scores from the folds are pooled, then the model is
+          trained again on all rows. The most accurate on small data; carries no guarantee, since the model that
+          predicts is not one that was tuned.
+        - A share such as ``1/3``: that share is kept for tuning, stratified, and the model is trained on the rest.
+          This is the paper's procedure, the one that its theorems cover.
+        - ``"prefit"``: `estimator` is fitted already, and all rows tune; so they do for a `FrozenEstimator`.
+    refit
+        Whether the model is trained again on all rows: ``"auto"`` does so if there are several splits.
+    constraint
+        Conditions on the cut, as in `tune_threshold`.
+    pos_label
+        The class that counts as positive: `classes_[1]` unless said otherwise.
+    response_method
+        ``"predict_proba"``, ``"decision_function"``, or ``"auto"``, the first of them that the estimator has.
+    n_jobs
+        Folds that are trained at once.
+    random_state
+        Shuffles the rows of the split, or of the folds if they are given as a number. Folds are not shuffled without.
+
+    Attributes
+    ----------
+    cut_ : Cut
+        The cut, with its value and confusion on the tuning rows.
+    best_threshold_, best_score_ : float
+        The cut's threshold and value.
+    hull_ : Hull
+        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics.
+    estimator_, classes_
+        The fitted model and its classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PlugInClassifier(make_pipeline(StandardScaler(), LogisticRegression()), metric="f2", pos_label=0)
+    >>> model.fit(X, y).best_threshold_ < 0.5
+    True
+    >>> model.retarget("f0.5").best_threshold_ > model.best_threshold_
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: MetricLike = "f1",
+        cv: Any = 5,
+        refit: bool | str = "auto",
+        constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+        pos_label: Any = None,
+        response_method: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.cv = cv
+        self.refit = refit
+        self.constraint = constraint
+        self.pos_label = pos_label
+        self.response_method = response_method
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+        """Train the model, then tune its cut.
+
+        Parameters
+        ----------
+        X, y
+            Training data of two classes.
+        sample_weight
+            Weights of the rows in both steps. A pipeline gets them at its last step; an estimator that takes none is
+            trained without, with a warning.
+        **params
+            Further parameters for the estimator and the splitter, by scikit-learn's metadata routing.
+        """
+        _raise_for_params(params, self, None)
+        metric = get_metric(self.metric)
+        X, y = indexable(X, y)
+        y = _checked_target(y)
+        weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
+        routed = self._routed(params, sample_weight)
+        plan = self._plan(X, y, routed.splitter.split)
+
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_and_score)(
+                self.estimator, X, y, train, tune, routed.estimator.fit, self.response_method, self.pos_label
+            )
+            for train, tune in plan.splits
+        )
+        self.estimator_ = results[0][0]
+        if plan.refit:
+            self.estimator_ = clone(self.estimator).fit(X, y, **_check_method_params(X, routed.estimator.fit))
+        self.classes_ = self.estimator_.classes_
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, attribute):
+                setattr(self, attribute, getattr(self.estimator_, attribute))
+
+        tuned = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
+        tally = ScoreTally.from_scores(
+            y[tuned] == self._positive(),
+            np.concatenate([scores for _, scores in results]),
+            sample_weight=None if weights is None else weights[tuned],
+        )
+        self._set_cut(tally.best_cut(metric, self.constraint), tally.hull)
+        return self
+
+    def retarget(self, metric: MetricLike) -> PlugInClassifier:
+        """A fitted copy for another metric, from the stored hull: neither data nor model are touched.
+
+        Works for every linear-fractional metric and for MCC, whose best cuts are vertices of the hull.
+        """
+        check_is_fitted(self, "cut_")
+        if self.constraint is not None:
+            raise ValueError("a constrained cut need not lie on the stored hull: set the metric and fit again")
+        other = copy.copy(self)
+        other.metric = metric
+        other._set_cut(self.hull_.best_cut(get_metric(metric)), self.hull_)
+        return other
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where the score reaches the threshold, the other class elsewhere."""
+        check_is_fitted(self, "cut_")
+        predicted = self.cut_.predict(self._scores(X))
+        positive = self._positive()
+        (other,) = (label for label in self.classes_ if label != positive)
+        return np.asarray(np.where(predicted, positive, other), dtype=self.classes_.dtype)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score minus threshold, above zero exactly where `predict` gives `classes_[1]`.
+
+        A score that equals the threshold, which is accepted, gives the smallest positive float; a cut that predicts
+        nothing gives −inf.
+        """
+        check_is_fitted(self, "cut_")
+        scores = self._scores(X).astype(np.float64)
+        threshold = self.cut_.threshold
+        with np.errstate(invalid="ignore"):
+            distance = scores - threshold
+        distance[scores == threshold] = np.inf if np.isinf(threshold) else np.nextafter(0.0, 1.0)
+        if self.cut_.predicts_nothing:
+            distance[:] = -np.inf
+        return distance if self._positive() == self.classes_[1] else -distance
+
+    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The model's own probabilities: the cut does not change them."""
+        check_is_fitted(self, "cut_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @available_if(_inner_has("predict_log_proba"))  # type: ignore[untyped-decorator]  # as above
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """The model's own log-probabilities."""
+        check_is_fitted(self, "cut_")
+        return np.asarray(self.estimator_.predict_log_proba(X))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Parameters of `fit` go to the estimator's `fit` and, where it is an object, to the splitter."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "get_metadata_routing"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    def _set_cut(self, cut: Cut, hull: Hull) -> None:
+        self.cut_, self.hull_ = cut, hull
+        self.best_threshold_, self.best_score_ = cut.threshold, cut.value
+
+    def _positive(self) -> Any:
+        return self.classes_[1] if self.pos_label is None else _position_checked(self.pos_label, self.classes_)
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        return _positive_scores(self.estimator_, X, self.response_method, self._positive())
+
+    def _routed(self, params: dict[str, Any], sample_weight: Any) -> Bunch:
+        """What goes where: by metadata routing if it is enabled, else only weights, to whoever takes them."""
+        from sklearn import get_config
+
+        routed = Bunch(estimator=Bunch(fit={}), splitter=Bunch(split={}))
+        if get_config()["enable_metadata_routing"]:
+            if sample_weight is not None:
+                params = {**params, "sample_weight": sample_weight}
+            routed.update(process_routing(self, "fit", **params))
+        elif sample_weight is not None and (name := _weight_parameter(self.estimator)) is not None:
+            routed.estimator.fit = {name: sample_weight}
+        return routed
+
+    def _plan(self, X: Any, y: Any, split_params: dict[str, Any]) -> _Plan:
+        if self.refit not in (True, False, "auto"):
+            raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}")
+        everything = np.arange(_num_samples(X))
+        if isinstance(self.cv, str) and self.cv != "prefit":
+            raise ValueError(f"cv must be a number, a share, a splitter, splits or 'prefit', got {self.cv!r}")
+        if isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator):
+            if self.refit is True:
+                raise ValueError("a model that is fitted already is not fitted again: leave refit at 'auto'")
+            check_is_fitted(self.estimator)
+            return _Plan([(None, everything)], refit=False)
+        splits = list(self._splitter(y).split(X, y, **split_params))
+        if not splits:
+            raise ValueError("cv gives no split at all")
+        several = len(splits) > 1
+        if several and self.refit is False:
+            raise ValueError("cv has several splits, each with a model of its own: refit must not be False")
+        return _Plan(splits, refit=several if self.refit == "auto" else bool(self.refit))
+
+    def _splitter(self, y: Any) -> Any:
+        if isinstance(self.cv, bool):
+            raise ValueError(f"cv must be a number, a share, a splitter, splits or 'prefit', got {self.cv!r}")
+        if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
+            if not 0 < float(self.cv) < 1:
+                raise ValueError(f"a share of rows for tuning must fulfil 0 < cv < 1, got {self.cv}")
+            return StratifiedShuffleSplit(n_splits=1, test_size=float(self.cv), random_state=self.random_state)
+        if isinstance(self.cv, Integral):
+            if self.cv < 2:
+                raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
+            shuffle = self.random_state is not None
+            return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)
+        return check_cv(self.cv, y=y, classifier=True)
+
+
+def _checked_target(y: Any) -> NDArray[Any]:
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}. For several classes tune each "
+            "against the rest: OneVsRestClassifier(PlugInClassifier(estimator))"
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(f"a cut needs rows of two classes, but y holds one class or none: {classes.tolist()}")
+    return np.asarray(y)
+
+
+def _fit_and_score(
+    estimator: Any, X: Any, y: Any, train: Any, tune: Any, fit_params: Any, response_method: str, pos_label: Any
+) -> tuple[Any, NDArray[Any]]:
+    """The model of one split, and its scores for the rows that tune."""
+    if train is None:
+        model = estimator
+    else:
+        params = _check_method_params(X, fit_params, indices=train)
+        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+    if len(model.classes_) != 2:
+        raise ValueError(
+            f"the model knows the classes {model.classes_.tolist()}, but it must know two: "
+            "a split without rows of both classes cannot train"
+        )
+    positive = model.classes_[1] if pos_label is None else _position_checked(pos_label, model.classes_)
+    return model, _positive_scores(model, _safe_indexing(X, tune), response_method, positive)
+
+
+def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:
+    if pos_label not in classes.tolist():
+        raise ValueError(f"pos_label={pos_label!r} is none of the classes {classes.tolist()}")
+    return pos_label
+
+
+def _positive_scores(model: Any, X: Any, response_method: str, positive: Any) -> NDArray[Any]:
+    """The model's score for the positive class."""
+    methods = ("predict_proba", "decision_function")
+    if response_method not in ("auto", *methods):
+        raise ValueError(f"response_method must be one of auto, {', '.join(methods)}, got {response_method!r}")
+    asked = methods if response_method == "auto" else (response_method,)
+    method = next((method for method in asked if hasattr(model, method)), None)
+    if method is None:
+        raise AttributeError(f"{type(model).__name__} has no {' or '.join(asked)}: nothing can be cut")
+    response = np.asarray(getattr(model, method)(X))
+    is_second = positive == model.classes_[1]
+    if method == "predict_proba":
+        return response[:, 1 if is_second else 0]
+    return response if is_second else -response
+
+
+def _weight_parameter(estimator: Any) -> str | None:
+    """The name under which an estimator's `fit` takes weights; None, with a warning, if it takes none."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    if has_fit_parameter(estimator, "sample_weight"):
+        return f"{prefix}sample_weight"
+    if not isinstance(estimator, FrozenEstimator):
+        warnings.warn(
+            f"{type(estimator).__name__} takes no sample_weight: it is trained without, and the weights only tune",
+            UserWarning,
+            stacklevel=4,
+        )
+    return None

@@ -1,0 +1,347 @@
+"""PlugInClassifier: scikit-learn's contract, the two steps, and the cut that is honoured everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import fbeta_score, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, TimeSeriesSplit, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
+
+from surecut import PlugInClassifier, ScoreTally, tune_threshold
+from surecut.metrics import AM, GMean, Utility
+
+ARGMAX = {"check_classifiers_train": "the argmax of the probabilities is not the cut; scikit-learn exempts its own"}
+
+
+def expected_failures(estimator):
+    return ARGMAX if isinstance(estimator.estimator, LogisticRegression) else {}
+
+
+@parametrize_with_checks(
+    [
+        PlugInClassifier(LinearSVC(random_state=0)),
+        PlugInClassifier(LogisticRegression()),
+        PlugInClassifier(DecisionTreeClassifier(random_state=0), metric="am", cv=1 / 3, random_state=0),
+        PlugInClassifier(make_pipeline(LinearSVC(random_state=0)), metric="kappa"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+class WithoutProbabilities(PlugInClassifier):
+    """The same classifier, for the part of a check that does not compare probabilities with predictions."""
+
+    @property
+    def predict_proba(self):
+        raise AttributeError("hidden")
+
+    @property
+    def predict_log_proba(self):
+        raise AttributeError("hidden")
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_rest_of_the_check_that_is_expected_to_fail(readonly, dtype):
+    estimator = WithoutProbabilities(LogisticRegression())
+    check_classifiers_train("PlugInClassifier", estimator, readonly_memmap=readonly, X_dtype=dtype)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(600, weights=[0.85], class_sep=0.6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return LogisticRegression().fit(*data)
+
+
+def test_folds_pool_out_of_fold_scores_and_refit(data):
+    X, y = data
+    classifier = PlugInClassifier(LogisticRegression(), metric="f2").fit(X, y)
+    scores = cross_val_predict(LogisticRegression(), X, y, cv=StratifiedKFold(5), method="predict_proba")[:, 1]
+    expected = tune_threshold(y, scores, metric="f2")
+    assert classifier.cut_ == expected
+    assert (classifier.best_threshold_, classifier.best_score_) == (expected.threshold, expected.value)
+    refitted = LogisticRegression().fit(X, y)
+    np.testing.assert_array_equal(classifier.predict_proba(X), refitted.predict_proba(X))
+    np.testing.assert_array_equal(classifier.predict(X), expected.predict(refitted.predict_proba(X)[:, 1]).astype(int))
+
+
+def test_a_share_trains_on_the_rest_and_does_not_refit(data):
+    X, y = data
+    classifier = PlugInClassifier(LogisticRegression(), cv=1 / 3, random_state=3).fit(X, y)
+    assert classifier.cut_.rows == 200
+    assert classifier.cut_.confusion.positives == pytest.approx(y.sum() / 3, abs=1)
+    assert not np.array_equal(classifier.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+    again = PlugInClassifier(LogisticRegression(), cv=1 / 3, random_state=3, refit=True).fit(X, y)
+    assert again.cut_ == classifier.cut_
+    np.testing.assert_array_equal(again.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("wrap", [lambda m: (m, "prefit"), lambda m: (FrozenEstimator(m), 5)])
+def test_a_fitted_model_is_only_tuned(data, model, wrap):
+    X, y = data
+    estimator, cv = wrap(model)
+    classifier = PlugInClassifier(estimator, metric="am", cv=cv).fit(X, y)
+    assert classifier.cut_ == tune_threshold(y, model.predict_proba(X)[:, 1], metric="am")
+    np.testing.assert_array_equal(classifier.predict_proba(X), model.predict_proba(X))
+
+
+def test_any_splitter_and_any_splits(data):
+    X, y = data
+    time = PlugInClassifier(LogisticRegression(), cv=TimeSeriesSplit(4)).fit(X, y)
+    assert time.cut_.rows == 480
+    splits = list(StratifiedKFold(5).split(X, y))
+    listed = PlugInClassifier(LogisticRegression(), cv=splits).fit(X, y)
+    assert listed.cut_ == PlugInClassifier(LogisticRegression()).fit(X, y).cut_
+    single = PlugInClassifier(LogisticRegression(), cv=splits[:1]).fit(X, y)
+    expected = LogisticRegression().fit(X[splits[0][0]], y[splits[0][0]])
+    np.testing.assert_array_equal(single.estimator_.coef_, expected.coef_)
+
+
+def test_groups_reach_the_splitter_by_routing(data):
+    X, y = data
+    groups = np.arange(len(y)) % 30
+    with sklearn.config_context(enable_metadata_routing=True):
+        classifier = PlugInClassifier(LogisticRegression(), cv=GroupKFold(3)).fit(X, y, groups=groups)
+    scores = cross_val_predict(
+        LogisticRegression(), X, y, cv=list(GroupKFold(3).split(X, y, groups)), method="predict_proba"
+    )[:, 1]
+    assert classifier.cut_ == tune_threshold(y, scores)
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        PlugInClassifier(LogisticRegression(), cv=GroupKFold(3)).fit(X, y, groups=groups)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers what its fit was given."""
+
+    def fit(self, X, y, sample_weight=None, colour=None):
+        self.classes_ = np.unique(y)
+        self.weight_, self.colour_ = sample_weight, colour
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+def test_weights_reach_both_steps(data):
+    X, y = data
+    weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    fitted = Recorder().fit(X, y)
+    tuned = PlugInClassifier(fitted, cv="prefit").fit(X, y, sample_weight=weights)
+    assert tuned.cut_ == tune_threshold(y, X[:, 0], sample_weight=weights)
+    trained = PlugInClassifier(Recorder()).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(trained.estimator_.weight_, weights)
+    assert trained.cut_.weighted
+
+
+def test_a_pipeline_gets_weights_at_its_last_step(data):
+    X, y = data
+    weights = np.random.default_rng(0).random(len(y))
+    nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), Recorder()))
+    classifier = PlugInClassifier(nested).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(classifier.estimator_[-1][-1].weight_, weights)
+
+
+def test_an_estimator_that_takes_no_weights_is_trained_without_and_says_so(data):
+    X, y = data
+    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+        classifier = PlugInClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.arange(len(y)) % 3)
+    assert classifier.cut_.weighted
+
+
+def test_parameters_go_by_metadata_routing(data):
+    X, y = data
+    weights = np.ones(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = Recorder().set_fit_request(sample_weight=True, colour=True)
+        classifier = PlugInClassifier(inner).fit(X, y, sample_weight=weights, colour="red")
+        assert classifier.estimator_.colour_ == "red"
+        np.testing.assert_array_equal(classifier.estimator_.weight_, weights)
+        search = GridSearchCV(
+            PlugInClassifier(inner).set_fit_request(sample_weight=True).set_score_request(sample_weight=True),
+            {"metric": ["f1", "am"]},
+            cv=2,
+        ).fit(X, y, sample_weight=weights)
+        assert search.best_estimator_.cut_.weighted
+
+
+def test_string_labels_and_pos_label(data):
+    X, y = data
+    names = np.where(y == 1, "yes", "no")
+    plain = PlugInClassifier(LogisticRegression()).fit(X, y)
+    named = PlugInClassifier(LogisticRegression()).fit(X, names)
+    np.testing.assert_array_equal(named.predict(X), np.where(plain.predict(X) == 1, "yes", "no"))
+    other = PlugInClassifier(LogisticRegression(), pos_label="no").fit(X, names)
+    scores = cross_val_predict(LogisticRegression(), X, names, cv=StratifiedKFold(5), method="predict_proba")[:, 0]
+    assert other.cut_ == tune_threshold(names, scores, pos_label="no")
+    with pytest.raises(ValueError, match="pos_label='maybe' is none of the classes"):
+        PlugInClassifier(LogisticRegression(), pos_label="maybe").fit(X, names)
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+@pytest.mark.parametrize("response_method", ["predict_proba", "decision_function"])
+def test_decision_function_is_above_zero_exactly_where_the_second_class_is_predicted(data, pos_label, response_method):
+    X, y = data
+    classifier = PlugInClassifier(LogisticRegression(), pos_label=pos_label, response_method=response_method).fit(X, y)
+    np.testing.assert_array_equal(classifier.decision_function(X) > 0, classifier.predict(X) == 1)
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """The score is the first feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_decision_function_where_score_equals_threshold_and_at_infinities(dtype):
+    low, high = dtype(0.1), np.nextafter(dtype(0.1), dtype(1))  # adjacent: the threshold is the upper score itself
+    X = np.array([[-np.inf], [low], [high], [np.inf]], dtype=dtype)
+    y = [0, 0, 1, 1]
+    classifier = PlugInClassifier(Scores().fit(X, y), cv="prefit").fit(X, y)
+    assert classifier.best_threshold_ == high
+    decision = classifier.decision_function(X)
+    np.testing.assert_array_equal(decision > 0, classifier.predict(X) == 1)
+    np.testing.assert_array_equal(classifier.predict(X), y)
+    assert 0 < decision[2] == 5e-324
+
+
+def test_a_cut_that_predicts_nothing_or_everything():
+    X = np.array([[np.inf], [1.0], [-np.inf], [-np.inf]])
+    nothing = PlugInClassifier(Scores().fit(X, [0, 0, 0, 1]), cv="prefit", metric="accuracy").fit(X, [0, 0, 0, 1])
+    assert nothing.cut_.predicts_nothing
+    assert not nothing.predict(X).any()
+    assert (nothing.decision_function(X) == -np.inf).all()
+    y = [1, 1, 1, 0]
+    everything = PlugInClassifier(Scores().fit(X, y), cv="prefit", metric="recall").fit(X, y)
+    assert everything.best_threshold_ == -np.inf
+    assert everything.predict(X).all()
+    assert (everything.decision_function(X) > 0).all()
+
+
+def test_the_cut_is_honoured_inside_one_vs_rest():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 3)).astype(float)  # few values: scores equal thresholds
+    Y = (X + rng.normal(0, 1.5, X.shape) > 2.5).astype(int)
+    multilabel = OneVsRestClassifier(PlugInClassifier(LogisticRegression(), metric="f2")).fit(X, Y)
+    columns = [PlugInClassifier(LogisticRegression(), metric="f2").fit(X, Y[:, label]).predict(X) for label in range(3)]
+    np.testing.assert_array_equal(multilabel.predict(X), np.column_stack(columns))
+
+
+def test_retarget_needs_neither_data_nor_model(data):
+    X, y = data
+    classifier = PlugInClassifier(LogisticRegression(), metric="f1").fit(X, y)
+    for metric in ("am", "mcc", "kappa", "f0.5", Utility(fn=-20, fp=-1)):
+        other = classifier.retarget(metric)
+        direct = PlugInClassifier(LogisticRegression(), metric=metric).fit(X, y)
+        assert other.cut_ == direct.cut_
+        assert other.get_params()["metric"] == metric
+        assert other.estimator_ is classifier.estimator_
+        np.testing.assert_array_equal(other.predict(X), direct.predict(X))
+    assert classifier.metric == "f1"
+    with pytest.raises(ValueError, match="need not lie on the ROC hull"):
+        classifier.retarget(GMean())
+    with pytest.raises(NotFittedError):
+        PlugInClassifier(LogisticRegression()).retarget("f1")
+
+
+def test_constraint(data):
+    X, y = data
+    classifier = PlugInClassifier(LogisticRegression(), metric="recall", constraint="precision>=0.6").fit(X, y)
+    confusion = classifier.cut_.confusion
+    assert confusion.tp / confusion.predicted_positives >= 0.6
+    assert classifier.cut_.constraints == ("precision>=0.6",)
+    with pytest.raises(ValueError, match="constrained"):
+        classifier.retarget("f1")
+
+
+def test_grid_search_over_both_steps(data):
+    X, y = data
+    grid = {"estimator__C": [0.01, 1.0], "metric": ["f1", "f2"]}
+    search = GridSearchCV(
+        PlugInClassifier(LogisticRegression(), cv=3), grid, scoring=make_scorer(fbeta_score, beta=2), cv=3
+    ).fit(X, y)
+    assert search.best_params_["metric"] == "f2"
+    scored = GridSearchCV(PlugInClassifier(LogisticRegression()), {"cv": [3, 1 / 3]}, scoring=AM().as_scorer(), cv=2)
+    assert 0.5 < scored.fit(X, y).best_score_ < 1
+
+
+def test_feature_names_clone_and_html(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+    classifier = PlugInClassifier(make_pipeline(StandardScaler(), LogisticRegression()), metric=AM()).fit(frame, y)
+    assert list(classifier.feature_names_in_) == list(frame.columns)
+    assert clone(classifier).metric == AM()
+    assert "LogisticRegression" in classifier._repr_html_()
+
+
+def test_tuning_is_worth_it_on_real_data():
+    X, y = load_breast_cancer(return_X_y=True)
+    rare = np.flatnonzero((y == 1) | (np.arange(len(y)) % 8 == 0))  # make the malignant class rare
+    X, y = X[rare], 1 - y[rare]
+    classifier = PlugInClassifier(make_pipeline(StandardScaler(), LogisticRegression(C=0.001)), metric="f1").fit(X, y)
+    usual = classifier.estimator_.predict(X)
+    assert fbeta_score(y, classifier.predict(X), beta=1) > fbeta_score(y, usual, beta=1) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cv": 1}, "at least 2"),
+        ({"cv": 1.5}, "0 < cv < 1"),
+        ({"cv": "five"}, "got 'five'"),
+        ({"cv": True}, "got True"),
+        ({"cv": []}, "no split"),
+        ({"refit": False}, "refit must not be False"),
+        ({"refit": "yes"}, "refit must be"),
+        ({"cv": "prefit", "refit": True}, "not fitted again"),
+        ({"response_method": "predict"}, "response_method must be one of"),
+        ({"metric": "roc_auc"}, "ranking"),
+        ({"metric": "f_one"}, "unknown metric"),
+    ],
+)
+def test_bad_parameters(data, model, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PlugInClassifier(model, **parameters).fit(*data)
+
+
+def test_bad_targets(data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"OneVsRestClassifier\(PlugInClassifier"):
+        PlugInClassifier(LogisticRegression()).fit(X, np.arange(len(y)) % 3)
+    with pytest.raises(ValueError, match="one class or none"):
+        PlugInClassifier(LogisticRegression()).fit(X, np.zeros(len(y)))
+    with pytest.raises(NotFittedError):
+        PlugInClassifier(LogisticRegression(), cv="prefit").fit(X, y)
+    with pytest.raises(AttributeError, match="nothing can be cut"):
+        PlugInClassifier(LinearSVC(), response_method="predict_proba").fit(X, y)
+
+
+def test_the_hull_is_that_of_the_tuning_rows(data, model):
+    X, y = data
+    classifier = PlugInClassifier(model, cv="prefit").fit(X, y)
+    expected = ScoreTally.from_scores(y, model.predict_proba(X)[:, 1]).hull
+    np.testing.assert_array_equal(classifier.hull_.accepted, expected.accepted)
