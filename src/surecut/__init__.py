@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import metrics
+    from surecut import losses, metrics, population, theory
     from surecut.candidates import Hull
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
@@ -29,7 +29,7 @@ _HOME = {
     "get_metric": "surecut.metrics",
     "tune_threshold": "surecut.tuning",
 }
-_MODULES = ("metrics",)
+_MODULES = ("losses", "metrics", "population", "theory")
 
 __all__ = [
     "Confusion",
@@ -40,7 +40,10 @@ __all__ = [
     "PlugInClassifier",
     "ScoreTally",
     "get_metric",
+    "losses",
     "metrics",
+    "population",
+    "theory",
     "tune_threshold",
 ]
 

@@ -39,7 +39,7 @@ Cells = tuple[Any, Any, Any, Any]
 Coefficient = float | Callable[[float], float]
 """A number, or a function of the prior."""
 
-Triple = tuple[float, float, float]
+Triple = tuple[Any, Any, Any]
 
 
 class NotMonotoneError(ValueError):
@@ -102,10 +102,10 @@ class Metric(ABC):
         if self.needs_negatives and not negatives > 0:
             raise ValueError(f"{self.name} is undefined without rows of the negative class: all labels are positive")
 
-    def check_monotone(self, prior: float) -> None:  # noqa: B027  # the metrics that need no check pass
+    def check_monotone(self, prior: Any) -> None:  # noqa: B027  # the metrics that need no check pass
         """Raise where the metric increases in FP or FN."""
 
-    def constants(self, prior: float, optimum: float) -> MetricConstants:
+    def constants(self, prior: Any, optimum: Any) -> MetricConstants:
         """The constants of the paper's theorems; a metric that is not linear-fractional has none."""
         raise NoTheoremError(
             f"{self.name} is not linear-fractional: its cut is exact on the sample, and no theorem bounds its regret"
@@ -121,7 +121,7 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class MetricConstants:
-    """The constants of Lemma 1 and Theorem 3 for a metric at a prior P, given its best value Ψ*.
+    """The constants of Lemma 1 and Theorem 3 for a metric at a prior P, given its best value Ψ*: numbers or arrays.
 
     Attributes
     ----------
@@ -135,10 +135,10 @@ class MetricConstants:
         D = max over the box of |b₁Ψ − a₁| and |b₂Ψ − a₂|; D/γ bounds the slope of Ψ.
     """
 
-    gamma: float
-    C: float
-    alpha: float
-    D: float
+    gamma: Any
+    C: Any
+    alpha: Any
+    D: Any
 
 
 class LinearFractionalMetric(Metric):
@@ -161,7 +161,7 @@ class LinearFractionalMetric(Metric):
             top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
             return _scalar(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
 
-    def coefficients(self, prior: float) -> tuple[Triple, Triple]:
+    def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
         """(a₀, a₁, a₂), (b₀, b₁, b₂) of the paper's form, in rates, at a prior.
 
         >>> FBeta(1).coefficients(0.25)
@@ -170,64 +170,63 @@ class LinearFractionalMetric(Metric):
         numerator, denominator = self.cells(prior, 1 - prior)
         return _in_fp_fn(numerator, prior), _in_fp_fn(denominator, prior)
 
-    def check_monotone(self, prior: float) -> None:
+    def check_monotone(self, prior: Any) -> None:
         """Decide *non-increasing in FP and FN* at the corners of FP ∈ [0, 1−P], FN ∈ [0, P].
 
         Where the denominator is positive, ∂Ψ/∂FP has the sign of a₁(b₀ + b₂FN) − b₁(a₀ + a₂FN), which is linear in
         FN alone, and the other way round: two corners decide each.
         """
         (a0, a1, a2), (b0, b1, b2) = self.coefficients(prior)
-        scale = max(map(abs, (a0, a1, a2))) * max(map(abs, (b0, b1, b2)))
-        smallest, corner = self._smallest_denominator(prior)
-        if smallest < -1e-12 * max(map(abs, (b0, b1, b2))) or max(map(abs, (b0, b1, b2))) == 0:
+        size_of_a, size_of_b = (
+            np.maximum.reduce(list(map(np.abs, np.broadcast_arrays(*c)))) for c in ((a0, a1, a2), (b0, b1, b2))
+        )
+        smallest = np.asarray(self.gamma(prior))
+        if (bad := (smallest < -1e-12 * size_of_b) | (size_of_b == 0)).any():
             raise NotMonotoneError(
-                f"the denominator of {self.name} must not be negative, got {smallest:g} at {corner} for P = {prior:g}"
+                f"the denominator of {self.name} must be positive, got {smallest[bad].flat[0]:g} at a corner for "
+                f"P = {_first(prior, bad):g}"
             )
-        for fn in (0.0, prior):
-            if a1 * (b0 + b2 * fn) - b1 * (a0 + a2 * fn) > 1e-12 * scale:
-                raise self._increases("FP", f"FN = {fn:g}", prior)
-        for fp in (0.0, 1 - prior):
-            if a2 * (b0 + b1 * fp) - b2 * (a0 + a1 * fp) > 1e-12 * scale:
-                raise self._increases("FN", f"FP = {fp:g}", prior)
+        rounding = 1e-12 * size_of_a * size_of_b
+        for name, fn in (("0", 0.0), ("P", prior)):
+            if (bad := np.asarray(a1 * (b0 + b2 * fn) - b1 * (a0 + a2 * fn) > rounding)).any():
+                raise self._increases("FP", f"FN = {name}", _first(prior, bad))
+        for name, fp in (("0", 0.0), ("1 − P", 1 - prior)):
+            if (bad := np.asarray(a2 * (b0 + b1 * fp) - b2 * (a0 + a1 * fp) > rounding)).any():
+                raise self._increases("FN", f"FP = {name}", _first(prior, bad))
 
-    def gamma(self, prior: float) -> float:
+    def gamma(self, prior: Any) -> Any:
         """γ, the smallest value of the denominator over the box; 0 where no theorem applies."""
-        return self._smallest_denominator(prior)[0]
+        _, (b0, b1, b2) = self.coefficients(prior)
+        corners = [b0 + b1 * fp + b2 * fn for fp in (0.0, 1 - prior) for fn in (0.0, prior)]
+        smallest = np.minimum.reduce(np.broadcast_arrays(*corners))
+        return _scalar(np.where(np.abs(smallest) <= 1e-15 * (np.abs(b0) + np.abs(b1) + np.abs(b2)), 0.0, smallest))
 
-    def constants(self, prior: float, optimum: float) -> MetricConstants:
-        """γ, C, α, D at a prior, given the best attainable value Ψ*.
+    def constants(self, prior: Any, optimum: Any) -> MetricConstants:
+        """γ, C, α, D at a prior, given the best attainable value Ψ*; scalars, or arrays of one shape.
 
         >>> FBeta(1).constants(prior=0.1, optimum=0.6)
         MetricConstants(gamma=0.1, C=20.0, alpha=0.3, D=2.0)
         """
         self.check_monotone(prior)
         (_, a1, a2), (_, b1, b2) = self.coefficients(prior)
-        gamma = self.gamma(prior)
-        if not gamma > 0:
+        gamma = np.asarray(self.gamma(prior))
+        if (bad := ~(gamma > 0)).any():
             raise NoTheoremError(
-                f"the denominator of {self.name} reaches 0 at P = {prior:g} (γ = 0), so that no theorem applies; "
-                "it can still be tuned, constrained and certified on fresh data"
+                f"the denominator of {self.name} reaches 0 at P = {_first(prior, bad):g} (γ = 0), so that no theorem "
+                "applies; it can still be tuned, constrained and certified on fresh data"
             )
-        positive_cost, negative_cost = optimum * b2 - a2, optimum * b1 - a1
-        if not positive_cost + negative_cost > 0:
-            raise NoTheoremError(f"{self.name} is constant at P = {prior:g}: every cut is optimal")
+        negative_cost, positive_cost = optimum * b1 - a1, optimum * b2 - a2
+        costs = np.asarray(positive_cost + negative_cost)
+        if (bad := ~(costs > 0)).any():
+            raise NoTheoremError(f"{self.name} is constant at P = {_first(prior, bad):g}: every cut is optimal")
         corners = [self.value(fp, fn, prior) for fp in (0.0, 1 - prior) for fn in (0.0, prior)]
+        slopes = [np.abs(b * value - a) for value in corners for a, b in ((a1, b1), (a2, b2))]
         return MetricConstants(
-            gamma=float(gamma),
-            C=float((positive_cost + negative_cost) / gamma),
-            alpha=float(negative_cost / (positive_cost + negative_cost)),
-            D=float(max(abs(b * value - a) for value in corners for a, b in ((a1, b1), (a2, b2)))),
+            gamma=_scalar(gamma),
+            C=_scalar(costs / gamma),
+            alpha=_scalar(negative_cost / costs),
+            D=_scalar(np.maximum.reduce(np.broadcast_arrays(*slopes))),
         )
-
-    def _smallest_denominator(self, prior: float) -> tuple[float, str]:
-        _, (b0, b1, b2) = self.coefficients(prior)
-        corners = {
-            f"FP = {fp:g}, FN = {fn:g}": b0 + b1 * fp + b2 * fn for fp in (0.0, 1 - prior) for fn in (0.0, prior)
-        }
-        corner = min(corners, key=lambda where: corners[where])
-        smallest = corners[corner]
-        scale = abs(b0) + abs(b1) + abs(b2)
-        return (0.0 if abs(smallest) <= 1e-15 * scale else smallest), corner
 
     def _increases(self, rate: str, corner: str, prior: float) -> NotMonotoneError:
         return NotMonotoneError(
@@ -479,8 +478,8 @@ class LinearFractional(LinearFractionalMetric):
             coefficients += [lambda prior, tp=tp, tn=tn: tp * prior + tn * (1 - prior), fp - tn, fn - tp]  # type: ignore[misc]
         return cls(*coefficients, name=name)
 
-    def coefficients(self, prior: float) -> tuple[Triple, Triple]:
-        a0, a1, a2, b0, b1, b2 = (float(c) for c in self._at(prior))
+    def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
+        a0, a1, a2, b0, b1, b2 = (_scalar(c) for c in self._at(prior))
         return (a0, a1, a2), (b0, b1, b2)
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
@@ -667,13 +666,13 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
     return sum(terms[1:], np.asarray(terms[0], dtype=float)) if terms else np.zeros(np.shape(confusion.tp))
 
 
-def _in_fp_fn(weights: Cells, prior: float) -> Triple:
+def _in_fp_fn(weights: Cells, prior: Any) -> Triple:
     """Rewrite a linear function of the cells in (1, FP, FN): TP = P − FN, TN = 1 − P − FP."""
     tp, fp, fn, tn = weights
-    return float(tp * prior + tn * (1 - prior)), float(fp - tn), float(fn - tp)
+    return _scalar(tp * prior + tn * (1 - prior)), _scalar(fp - tn), _scalar(fn - tp)
 
 
-def _in_cells(coefficients: tuple[Any, Any, Any], positives: Any, negatives: Any) -> Cells:
+def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
     """Rewrite a linear function of (1, FP, FN) in the cells, without a difference of near-equal numbers.
 
     The constant can be charged to the positives (TP + FN = P) or to the negatives (FP + TN = 1 − P). Charging the
@@ -688,6 +687,11 @@ def _in_cells(coefficients: tuple[Any, Any, Any], positives: Any, negatives: Any
         tn = np.where(negatives == 0, 0.0, rest * (total / negatives))
     tp = np.where(negatives == 0, constant, tp)
     return tp[()], (tn + of_fp)[()], (tp + of_fn)[()], tn[()]
+
+
+def _first(prior: Any, where: Any) -> float:
+    """The first prior at which something holds, for a message."""
+    return float(np.broadcast_to(prior, np.shape(where))[np.asarray(where)].flat[0])
 
 
 def _float(values: Any) -> Any:
