@@ -2,8 +2,8 @@
 
 Rows are counted in bins of scores. A cut *inside* a bin accepts some of its rows, so that its metric is at most the
 value with all of the bin's positives accepted and none of its negatives: metrics do not increase in FP or FN. Bins
-whose bound cannot beat the best bin edge are left alone; the rows of the few others are collected and searched
-exactly, or, where they are still many, counted again in smaller bins. The result is that of trying every score.
+whose bound cannot beat the best bin edge are left alone; the few others are drawn in to the scores that occur and
+divided, until what is left in question is sorted. The result is that of trying every score.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.cut import Cut
-    from surecut.tally import ScoreTally
 
-COLLECT_AT_LEAST = 1 << 16
-"""So few rows are always collected at once; beyond that, at most one sixteenth of all rows."""
+SORTED_AT_ONCE = 1 << 12
+"""So few rows are always sorted at once; beyond that, at most one in `SORTED_SHARE` of all rows."""
 
-PARTS = 10
-"""A crowded bin is divided into 2**PARTS."""
+SORTED_SHARE = 16
+
+GROUP = 64
+"""Sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
+
+PARTS = 1 << 15
+"""Into so many parts the bins in question are divided, all together."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +84,22 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.scores.dtype, fingerprint(total, histogram.checksum), rows.weighted)
     bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
-    budget = max(COLLECT_AT_LEAST, total // 16)
+    budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
         promising, needed = _needed(bins, objectives)
-        unknown = needed & ~bins.exact | promising & (bins.low < bins.high)
+        unseen = needed & ~bins.exact
+        unknown = unseen | promising & (bins.low < bins.high)
         if bins.counts.rows[unknown].sum() <= budget:
             break
-        unseen = needed & ~bins.exact
         bins = _with_extents(bins, unseen, rows) if unseen.any() else _divided(bins, unknown, rows)
     if unknown.any():
-        bins = _collected(bins, unknown, rows)
+        bins = _sorted_out(bins, unknown, rows, objectives)
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
     except InfeasibleError:
         # The search knows that no cut meets the constraint; which level is attainable only all scores tell.
-        candidates = rows.collect(np.array([0], np.uint64), np.array([2**64 - 1], np.uint64)).candidates
+        candidates = rows.tally().candidates
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
@@ -105,19 +109,19 @@ def _needed(bins: Bins, objectives: list[Objective]) -> tuple[NDArray[np.bool_],
     needed = np.zeros(len(bins.low), dtype=bool)
     edges = candidates_of(bins.low, bins.high, bins.counts.weight, _NO_SAMPLE)
     for objective in objectives:
-        hiding, incumbent = _promising(edges, objective)
+        hiding, winners = _promising(edges, objective)
         promising |= hiding
         needed |= hiding
-        if incumbent > 0:
-            needed[incumbent - 1] = True  # edge i accepts bins 0 … i − 1
-        elif incumbent == 0:
-            needed[0] = True  # predicting nothing rejects the highest score, which ends its interval
+        needed[np.maximum(winners - 1, 0)] = True  # edge i accepts bins 0 … i − 1; edge 0 ends at the highest score
     needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
     return promising, needed
 
 
-def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool_], int]:
-    """Bins whose bound reaches the best edge, and that edge; −1 where no edge is feasible."""
+def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Bins whose bound reaches the best edge, and the edges that may win.
+
+    Among ties the highest wins, so that an edge may win only if it ties with the best and no higher edge is as good.
+    """
     confusion = edges.confusion
     before, after = confusion[:-1], confusion[1:]
     metric = objective.metric
@@ -135,10 +139,13 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     bounds = np.nan_to_num(np.asarray(metric.evaluate(best_corner)), nan=-np.inf)
     best = float(values.max())
     if best == -np.inf:
-        return reachable, -1
-    incumbent = int(values.argmax())
-    above = np.arange(len(bounds)) < incumbent
-    return reachable & np.where(above, bounds >= best - TIE * abs(best), bounds > best), incumbent
+        return reachable, np.array([], dtype=np.intp)
+    least = best - TIE * abs(best)
+    higher = np.concatenate(([-np.inf], np.maximum.accumulate(values)[:-1]))
+    above = np.arange(len(bounds)) < values.argmax()
+    return reachable & np.where(above, bounds >= least, bounds > best), np.flatnonzero(
+        (values >= least) & (values > higher)
+    )
 
 
 def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
@@ -152,7 +159,8 @@ def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins
 def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     """The same bins, some of them in parts."""
     low, high = _ascending(bins, which)
-    shift = np.array([max(0, int(width).bit_length() - PARTS) for width in high - low], dtype=np.uint64)
+    fineness = max(2, (PARTS // len(low)).bit_length() - 1)
+    shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
     first = np.repeat(low, parts)
@@ -166,11 +174,24 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
 
 
-def _collected(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
-    """The same bins, some of them replaced by the distinct scores in them."""
-    tally: ScoreTally = rows.collect(*_ascending(bins, which))
-    exact = np.ones(len(tally.keys), dtype=bool)
-    return bins.replaced(which, Bins(tally.keys, tally.keys, exact, Counts(tally.rows, tally.weight)))
+def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, objectives: list[Objective]) -> Bins:
+    """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
+    low, high = _ascending(bins, which)
+    tally = rows.within(low, high).tally()
+    first_of_bin = len(tally) - np.searchsorted(tally.keys[::-1], high, side="right")[::-1]
+    of_bin = np.arange(len(tally)) - np.repeat(first_of_bin, np.diff(first_of_bin, append=len(tally)))
+    starts = np.flatnonzero(of_bin % GROUP == 0)  # no group reaches across the edge of a bin
+    sizes = np.diff(starts, append=len(tally))
+    group_low = tally.keys[starts + sizes - 1]
+    group_rows = np.add.reduceat(tally.rows, starts, axis=0)
+    group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
+    exact = np.ones(len(starts), dtype=bool)
+    bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
+    promising, _ = _needed(bins, objectives)
+    opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
+    keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
+    single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
+    return bins.replaced(np.isin(bins.low, group_low) & promising, single)
 
 
 def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
