@@ -67,7 +67,7 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
                 f"{name} holds the label {other!s}, and it is not known which label is positive: expected {{0, 1}}, "
                 "{-1, 1} or booleans, or pass pos_label="
             )
-        if pos_label is not None and check and not (values == positive).any():
+        if pos_label is not None and not (values == positive).any():
             raise _absent(pos_label, np.unique(values).tolist(), name)
     if check:
         labels.check()
@@ -79,9 +79,11 @@ def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_p
     values = _as_column(y_pred, name)
     if values.dtype == bool:
         return values
-    predicted = np.asarray(values == (1 if pos_label is None else pos_label))
+    if pos_label is None:
+        return as_labels(values, name=name).is_positive()
+    predicted = np.asarray(values == pos_label)
     others = _distinct(values[~predicted], name)
-    if len(others) > 1:
+    if len(others) > 1 or any(map(_is_missing, others)):
         raise _too_many_classes(_distinct(values, name), name)
     return predicted
 
@@ -94,21 +96,31 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
     if scores.dtype == bool:
         return scores.view(np.uint8)
     if scores.dtype.kind in "iu":
-        if scores.dtype.itemsize == 8 and len(scores):
-            largest = max(abs(int(scores.min())), abs(int(scores.max())))
-            if largest > LARGEST_EXACT_INTEGER:
-                raise ValueError(
-                    f"{name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours apart: "
-                    "rescale or rank the scores"
-                )
+        if scores.dtype.itemsize == 8:
+            _require_exact_integers([int(scores.min()), int(scores.max())], name)
         return scores
+    if scores.dtype.kind == "O":
+        _require_exact_integers([value for value in scores.tolist() if isinstance(value, int)], name)
     if scores.dtype.kind == "f" and scores.dtype.itemsize <= 8:
         return scores
     try:
+        if scores.dtype.kind == "c":
+            raise TypeError("complex numbers have no order")
         return scores.astype(np.float64)
     except (TypeError, ValueError) as error:
         kind = "text" if scores.dtype.kind in "US" else f"values of type {scores.dtype}"
         raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
+
+
+def as_doubles(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores as float64, each with its own value; +inf becomes the largest float of the scores' own dtype.
+
+    A threshold of +inf means *predict nothing*, so that +inf scores are accepted by a finite threshold, and whoever
+    compares in float32 must be able to hold it.
+    """
+    if scores.dtype in (np.float16, np.float32):
+        scores = np.minimum(scores, np.finfo(scores.dtype).max)
+    return np.ascontiguousarray(scores, dtype=np.float64)
 
 
 def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:
@@ -191,8 +203,12 @@ def _two_dimensional_scores(scores: NDArray[Any], name: str) -> str:
 
 
 def _numeric(pos_label: Any, values: NDArray[Any], name: str) -> Any:
-    if isinstance(pos_label, (bool, int, float, np.number, np.bool_)) and values.dtype.type(pos_label) == pos_label:
-        return pos_label
+    if isinstance(pos_label, (bool, int, float, np.number, np.bool_)):
+        try:
+            if values.dtype.type(pos_label) == pos_label:
+                return pos_label
+        except (OverflowError, ValueError):
+            pass  # a number that this dtype cannot hold
     raise _absent(pos_label, np.unique(values[:1000]).tolist(), name)
 
 
@@ -214,7 +230,7 @@ def _encoded_labels(values: NDArray[Any], pos_label: Any, name: str) -> Labels:
     if values.dtype.kind not in "bUSOT":
         raise TypeError(f"{name} must be numbers, booleans or text, got values of type {values.dtype}")
     if values.dtype.kind == "O":
-        missing = np.array([v is None or v != v for v in values.tolist()])
+        missing = np.array([_is_missing(value) for value in values.tolist()])
         if missing.any():
             raise ValueError(
                 f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
@@ -230,6 +246,14 @@ def _encoded_labels(values: NDArray[Any], pos_label: Any, name: str) -> Labels:
         raise _absent(pos_label, found, name)
     codes = np.asarray(values == pos_label).astype(np.uint8)
     return Labels(codes, np.uint8(1), np.uint8(0), name)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, NaT, or pandas' NA, which refuses to be compared."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def _distinct(values: NDArray[Any], name: str) -> list[Any]:
@@ -263,3 +287,12 @@ def _too_many_classes(found: list[Any], name: str) -> ValueError:
 def _listed(values: list[Any], most: int = 5) -> str:
     shown = ", ".join(repr(value) for value in values[:most])
     return shown if len(values) <= most else f"{shown}, …"
+
+
+def _require_exact_integers(values: list[int], name: str) -> None:
+    largest = max(map(abs, values), default=0)
+    if largest > LARGEST_EXACT_INTEGER:
+        raise ValueError(
+            f"{name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours apart: rescale or "
+            "rank the scores"
+        )

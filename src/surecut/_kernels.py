@@ -50,10 +50,13 @@ class FirstBins(NamedTuple):
         positive = which >= self.half
         j = np.where(positive, which - self.half, self.half - 1 - which)
         inner = np.where(j == 0, 0, self.smallest + (j << self.shift))
-        outer = np.where(j == self.half - 1, INFINITY - positive, self.smallest + ((j + 1) << self.shift) - 1)
-        near, far = SIGN | inner.astype(np.uint64), SIGN | outer.astype(np.uint64)
-        middle = which == self.half
-        return np.where(positive & ~middle, near, ~far), np.where(positive, far, ~near)
+        outer = self.smallest + ((j + 1) << self.shift) - 1
+        last = j == self.half - 1
+        near = SIGN | inner.astype(np.uint64)
+        far_up = SIGN | np.where(last, LARGEST_FINITE, outer).astype(np.uint64)
+        far_down = ~(SIGN | np.where(last, INFINITY, outer).astype(np.uint64))
+        above_zero = which > self.half
+        return np.where(above_zero, near, far_down), np.where(positive, far_up, ~near)
 
 
 def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:

@@ -27,6 +27,9 @@ TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
 
+ROUNDING = 8 * float(np.finfo(float).eps)
+
+
 @dataclass(frozen=True)
 class Sample:
     """What a cut should remember of the rows it was tuned on."""
@@ -61,17 +64,16 @@ class Candidates:
 
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""
+        prior = self.check(metric)
         confusion = self.at_prior()
-        positives, negatives = confusion.positives[0], confusion.negatives[0]
-        metric.check_classes(positives, negatives)
-        metric.check_monotone(float(positives / (positives + negatives)))
         values = np.asarray(metric.evaluate(confusion))
         allowed = ~np.isnan(values)
         for constraint in constraints:
             allowed &= constraint.is_met(confusion)
         if not allowed.any():
             raise self._infeasible(metric, confusion, constraints)
-        chosen = first_of_the_best(np.where(allowed, values, -np.inf))
+        values = np.where(allowed, values, -np.inf)
+        chosen = int((values >= self.least_tie(metric, prior, values.max())).argmax())
         lower, upper = float(self.rejected[chosen]), float(self.accepted[chosen])
         return Cut(
             threshold=place(lower, upper, self.sample.dtype),
@@ -79,13 +81,35 @@ class Candidates:
             metric=metric,
             confusion=self.confusion[chosen],
             interval=(lower, upper),
-            prior=float(positives / (positives + negatives)),
+            prior=prior,
             prior_given=self.sample.given_prior is not None,
             constraints=tuple(map(str, constraints)),
             rows=self.sample.rows,
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
         )
+
+    def check(self, metric: Metric) -> float:
+        """Raise where the metric is undefined or grows with errors; return the prior at which that was decided."""
+        positives, negatives = self.confusion.positives[0], self.confusion.negatives[0]
+        metric.check_classes(positives, negatives)
+        prior = self.sample.given_prior
+        if prior is None:
+            prior = float(positives / (positives + negatives))
+        metric.check_monotone(prior)
+        return prior
+
+    def least_tie(self, metric: Metric, prior: float, best: float) -> float:
+        """The smallest value that ties with the best: 1e-12 below it, relatively.
+
+        Counts give exact values. Weights, and rates at a prior that was given, carry rounding of the size of the
+        metric's extreme values, which must not choose among cuts that are worth nothing.
+        """
+        tie = TIE * abs(best)
+        if self.sample.weighted or self.sample.given_prior is not None:
+            corners = metric.evaluate(_corners(prior))
+            tie += ROUNDING * float(np.nanmax(np.abs(corners), initial=0.0))
+        return best - tie
 
     def at_prior(self) -> Confusion:
         """What metrics see: the counts, or the rates at a prior that was given."""
@@ -106,12 +130,6 @@ class Candidates:
             return InfeasibleError(f"no cut meets {worst}: {worst.quantity.name} is undefined at every cut")
         best, which = (np.nanmax(levels), "highest") if worst.sense == ">=" else (np.nanmin(levels), "lowest")
         return InfeasibleError(f"no cut meets {worst}: the {which} {worst.quantity.name} attainable is {best:.6g}")
-
-
-def first_of_the_best(values: NDArray[np.float64]) -> int:
-    """The first index, so the highest threshold, whose value ties with the largest."""
-    best = values.max()
-    return int((values >= best - TIE * abs(best)).argmax())
 
 
 def place(lower: float, upper: float, dtype: np.dtype[Any]) -> float:
@@ -170,10 +188,11 @@ def hull_of(candidates: Candidates) -> Hull:
     """The vertices of the upper hull of (FP, TP), by dropping points below the chord of their neighbours.
 
     A point below a chord of two others is no vertex, so all such points go at once, again and again; what is left
-    after some rounds is cleaned by one monotone chain.
+    after some rounds is cleaned by one monotone chain. The first point on the first edge is kept too: a metric that is
+    undefined where nothing is predicted, as precision is, has its highest best cut there.
     """
     fp, tp = candidates.confusion.fp, candidates.confusion.tp
-    kept = np.arange(len(fp))
+    kept = np.flatnonzero(np.concatenate(([True], (np.diff(fp) > 0) | (np.diff(tp) > 0))))
     for _ in range(64):
         inner = _above_chord(fp[kept], tp[kept])
         if inner.all():
@@ -181,6 +200,9 @@ def hull_of(candidates: Candidates) -> Hull:
         kept = kept[np.concatenate(([True], inner, [True]))]
     else:
         kept = _monotone_chain(fp, tp, kept)
+    if len(kept) > 1:
+        kept = np.insert(kept, 1, _first_on_edge(fp, tp, kept[1]))
+        kept = np.unique(kept)
     return Hull(
         accepted=candidates.accepted[kept],
         rejected=candidates.rejected[kept],
@@ -194,6 +216,18 @@ def _above_chord(fp: NDArray[Any], tp: NDArray[Any]) -> NDArray[np.bool_]:
     left = (fp[1:-1] - fp[:-2]) * (tp[2:] - tp[1:-1])
     right = (tp[1:-1] - tp[:-2]) * (fp[2:] - fp[1:-1])
     return np.asarray(right > left)
+
+
+def _first_on_edge(fp: NDArray[Any], tp: NDArray[Any], vertex: int) -> int:
+    """The first point after the origin that lies on the line from it to a vertex: at the latest the vertex itself."""
+    between = slice(1, vertex + 1)
+    return 1 + int((tp[between] * fp[vertex] == fp[between] * tp[vertex]).argmax())
+
+
+def _corners(prior: float) -> Confusion:
+    """The extreme confusions at a prior, in rates."""
+    fp, fn = np.array([0.0, 0.0, 1 - prior, 1 - prior]), np.array([0.0, prior, 0.0, prior])
+    return Confusion(tp=prior - fn, fp=fp, fn=fn, tn=1 - prior - fp)
 
 
 def _monotone_chain(fp: NDArray[Any], tp: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[np.intp]:

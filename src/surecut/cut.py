@@ -231,8 +231,12 @@ def _number(value: Any, name: str) -> float | int:
 
 
 def _metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
-    """Name and parameters, and the coefficients as numbers at the tuning prior, so that the file stands alone."""
-    document: dict[str, Any] = {"name": metric.name, "parameters": metric.parameters()}
+    """Type and parameters, and the coefficients as numbers at the tuning prior, so that the file stands alone."""
+    document: dict[str, Any] = {
+        "name": metric.name,
+        "type": type(metric).__name__,
+        "parameters": metric.parameters(),
+    }
     if isinstance(metric, LinearFractionalMetric):
         a, b = metric.coefficients(prior)
         document["coefficients"] = {"a": list(a), "b": list(b)}
@@ -240,17 +244,16 @@ def _metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
 
 
 def _metric_from_dict(document: dict[str, Any]) -> Metric:
-    name, parameters = document["name"], document.get("parameters", {})
-    if name in CATALOGUE:
-        return CATALOGUE[name]()
-    if parameters:
-        cls = WITH_PARAMETERS.get("fbeta" if set(parameters) == {"beta"} else name)
-        if cls is None:
-            raise ValueError(f"its metric {name!r} is unknown")
-        return cls(**parameters)
+    """One of surecut's metrics by its type; one's own by its coefficients, or by its name alone."""
+    ours = {type(make()).__name__: type(make()) for make in CATALOGUE.values()}
+    ours |= {cls.__name__: cls for cls in WITH_PARAMETERS.values()}
+    if cls := ours.get(document["type"]):
+        return cls(**document["parameters"])
     if "coefficients" in document:
-        return LinearFractional(*document["coefficients"]["a"], *document["coefficients"]["b"], name=name)
-    return UnknownMetric(name)
+        return LinearFractional(
+            *document["coefficients"]["a"], *document["coefficients"]["b"], name=str(document["name"])
+        )
+    return UnknownMetric(str(document["name"]))
 
 
 @dataclass(frozen=True)

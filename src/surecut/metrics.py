@@ -74,7 +74,8 @@ class Metric(ABC):
         """
         fp, fn, prior = (np.asarray(part, dtype=float) for part in (fp, fn, prior))
         fp, fn, prior = np.broadcast_arrays(fp, fn, prior)
-        return self.evaluate(Confusion(tp=prior - fn, fp=fp, fn=fn, tn=1 - prior - fp))
+        tp, tn = (np.where(np.abs(rest) < 1e-15, 0.0, rest) for rest in (prior - fn, 1 - prior - fp))  # 1 − 0.9 − 0.1
+        return self.evaluate(Confusion(tp=tp, fp=fp, fn=fn, tn=tn))
 
     def score(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
@@ -258,7 +259,8 @@ class FBeta(LinearFractionalMetric):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"f{self.beta:g}"
+        short = f"{self.beta:g}"
+        return f"f{short}" if float(short) == self.beta else f"f{float(self.beta)!r}"
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         square = self.beta**2
@@ -303,11 +305,9 @@ class WeightedAccuracy(LinearFractionalMetric):
     name = "weighted_accuracy"
 
     def __post_init__(self) -> None:
-        if not (
-            self.negative_weight >= 0 and self.positive_weight >= 0 and self.negative_weight + self.positive_weight
-        ):
+        if not _are_weights(self.negative_weight, self.positive_weight):
             raise ValueError(
-                "weights must not be negative nor both zero, got "
+                "weights must be finite, not negative and not both zero, got "
                 f"negative_weight={self.negative_weight}, positive_weight={self.positive_weight}"
             )
 
@@ -329,9 +329,10 @@ class Tversky(LinearFractionalMetric):
     needs_positives = True
 
     def __post_init__(self) -> None:
-        if not (self.alpha >= 0 and self.beta >= 0 and self.alpha + self.beta > 0):
+        if not _are_weights(self.alpha, self.beta):
             raise ValueError(
-                f"alpha and beta must not be negative nor both zero, got alpha={self.alpha}, beta={self.beta}"
+                "alpha and beta must be finite, not negative and not both zero, got "
+                f"alpha={self.alpha}, beta={self.beta}"
             )
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
@@ -687,6 +688,10 @@ def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
         tn = np.where(negatives == 0, 0.0, rest * (total / negatives))
     tp = np.where(negatives == 0, constant, tp)
     return tp[()], (tn + of_fp)[()], (tp + of_fn)[()], tn[()]
+
+
+def _are_weights(*weights: float) -> bool:
+    return all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0
 
 
 def _first(prior: Any, where: Any) -> float:

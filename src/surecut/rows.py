@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut import _kernels
-from surecut._inputs import Labels, require_no_nan
+from surecut._inputs import Labels, as_doubles, require_no_nan
 from surecut._kernels import first_bins, scores_of_keys
 from surecut.tally import ScoreTally, tally_rows
 
@@ -161,10 +161,10 @@ class ArrayRows:
     def _sample(self) -> NDArray[np.float64]:
         """Some scores from all over."""
         starts = np.linspace(0, len(self) - 64, 64).astype(np.int64) if len(self) > 4096 else [0]
-        return np.concatenate([self.scores[start : start + 64] for start in starts]).astype(np.float64)
+        return as_doubles(np.concatenate([self.scores[start : start + 64] for start in starts]))
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = np.ascontiguousarray(self.scores[block], dtype=np.float64)
+        scores = as_doubles(self.scores[block])
         labels = np.ascontiguousarray(self.labels.codes[block])
         weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights

@@ -9,11 +9,11 @@ divided, until what is left in question is sorted. The result is that of trying 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surecut.candidates import TIE, Candidates, Sample, candidates_of, fingerprint
+from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.metrics import Metric
@@ -86,14 +86,14 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
     bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
-        promising, needed = _needed(bins, objectives)
+        promising, needed = _needed(bins, sample, objectives)
         unseen = needed & ~bins.exact
         unknown = unseen | promising & (bins.low < bins.high)
         if bins.counts.rows[unknown].sum() <= budget:
             break
         bins = _with_extents(bins, unseen, rows) if unseen.any() else _divided(bins, unknown, rows)
     if unknown.any():
-        bins = _sorted_out(bins, unknown, rows, objectives)
+        bins = _sorted_out(bins, unknown, rows, sample, objectives)
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
@@ -103,11 +103,11 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
-def _needed(bins: Bins, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _needed(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
     promising = np.zeros(len(bins.low), dtype=bool)
     needed = np.zeros(len(bins.low), dtype=bool)
-    edges = candidates_of(bins.low, bins.high, bins.counts.weight, _NO_SAMPLE)
+    edges = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     for objective in objectives:
         hiding, winners = _promising(edges, objective)
         promising |= hiding
@@ -125,9 +125,7 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     confusion = edges.confusion
     before, after = confusion[:-1], confusion[1:]
     metric = objective.metric
-    positives, negatives = confusion.positives[0], confusion.negatives[0]
-    metric.check_classes(positives, negatives)
-    metric.check_monotone(float(positives / (positives + negatives)))
+    prior = edges.check(metric)
     feasible, reachable = np.ones(len(confusion.tp), dtype=bool), np.ones(len(before.tp), dtype=bool)
     best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
     worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
@@ -140,12 +138,11 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     best = float(values.max())
     if best == -np.inf:
         return reachable, np.array([], dtype=np.intp)
-    least = best - TIE * abs(best)
+    least = edges.least_tie(metric, prior, best)
     higher = np.concatenate(([-np.inf], np.maximum.accumulate(values)[:-1]))
     above = np.arange(len(bounds)) < values.argmax()
-    return reachable & np.where(above, bounds >= least, bounds > best), np.flatnonzero(
-        (values >= least) & (values > higher)
-    )
+    hiding = reachable & np.where(above, bounds >= least, bounds > best)
+    return hiding, np.flatnonzero((values >= least) & (values > higher))
 
 
 def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
@@ -163,18 +160,18 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
-    first = np.repeat(low, parts)
+    first, width, shift = (np.repeat(column, parts) for column in (low, high - low, shift))
     number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
-    part_low = first + (number << np.repeat(shift, parts))
-    part_high = np.minimum(
-        part_low + ((np.uint64(1) << np.repeat(shift, parts)) - np.uint64(1)), np.repeat(high, parts)
-    )
+    part_low = first + (number << shift)
+    part_high = first + np.minimum((number << shift) + ((np.uint64(1) << shift) - np.uint64(1)), width)
     occupied = np.flatnonzero(counts.rows.any(axis=1))
     part_low, part_high = part_low[occupied], part_high[occupied]
     return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
 
 
-def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, objectives: list[Objective]) -> Bins:
+def _sorted_out(
+    bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, sample: Sample, objectives: list[Objective]
+) -> Bins:
     """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
     low, high = _ascending(bins, which)
     tally = rows.within(low, high).tally()
@@ -187,7 +184,7 @@ def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, objective
     group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
     exact = np.ones(len(starts), dtype=bool)
     bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
-    promising, _ = _needed(bins, objectives)
+    promising, _ = _needed(bins, sample, objectives)
     opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
     single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
@@ -196,7 +193,3 @@ def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, objective
 
 def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return np.ascontiguousarray(bins.low[which][::-1]), np.ascontiguousarray(bins.high[which][::-1])
-
-
-_NO_SAMPLE: Any = None
-"""Edges of bins are candidates only for the search itself."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
@@ -200,7 +200,7 @@ def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: ND
     if weights is not None and not weights.all():
         present = weights > 0
         scores, is_positive, weights = scores[present], is_positive[present], weights[present]
-    doubles = np.ascontiguousarray(scores, dtype=np.float64)
+    doubles = as_doubles(scores)
     named = checksum(doubles.view(np.int64), is_positive)
     return replace(tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype), checksum=named)
 

@@ -1,0 +1,302 @@
+"""Cuts: what they predict, how they are kept, and what they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import pickle
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surecut import Confusion, Cut, tune_threshold
+from surecut import cut as cut_module
+from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
+
+LABELS, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]
+
+
+def cut_at(threshold, **fields):
+    """A cut with a threshold of one's own."""
+    known = {
+        "value": 0.8,
+        "metric": FBeta(1),
+        "confusion": Confusion(2, 1, 0, 1),
+        "interval": (-math.inf, threshold),
+        "prior": 0.5,
+        "rows": 4,
+    }
+    return Cut(threshold=threshold, **(known | fields))
+
+
+# Predicting
+
+
+def test_predictions_are_at_or_above_the_threshold():
+    cut = cut_at(0.5)
+    predictions = cut.predict([0.5, np.nextafter(0.5, 0), 0.6, -np.inf, np.inf])
+    assert predictions.dtype == bool
+    assert predictions.tolist() == [True, False, True, False, True]
+
+
+def test_nan_is_not_predicted_but_refused():
+    with pytest.raises(ValueError, match="scores holds NaN in 1 of 2 rows, the first at position 1"):
+        cut_at(0.5).predict([0.5, math.nan])
+    with pytest.raises(ValueError, match="NaN"):
+        cut_at(math.inf).predict([math.nan])
+
+
+def test_scores_are_compared_as_doubles():
+    """0.1 in float32 is larger than 0.1 in float64."""
+    assert cut_at(0.1).predict(np.array([0.1], dtype=np.float32)).tolist() == [True]
+    assert cut_at(float(np.float32(0.1))).predict([0.1]).tolist() == [False]
+
+
+def test_a_cut_is_frozen_and_can_be_pickled():
+    cut = tune_threshold(LABELS, SCORES)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cut.threshold = 0
+    assert pickle.loads(pickle.dumps(cut)) == cut
+
+
+# Files
+
+
+@given(
+    threshold=st.floats(allow_nan=False),
+    value=st.floats(-1e9, 1e9),
+    lower=st.floats(allow_nan=False),
+    prior=st.floats(0, 1, exclude_min=True, exclude_max=True),
+    cells=st.tuples(*[st.one_of(st.integers(0, 2**60), st.floats(0, 1e300))] * 4),
+)
+def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, value, lower, prior, cells):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    cut = cut_at(
+        threshold,
+        value=value,
+        interval=(lower, threshold),
+        prior=prior,
+        confusion=Confusion(*cells),
+        constraints=("precision>=0.9", "fpr≤0.1"),
+        prior_given=True,
+        weighted=True,
+        fingerprint="12-00ff",
+    )
+    cut.save(path)
+    loaded = Cut.load(path)
+    assert loaded == cut
+    assert math.copysign(1, loaded.threshold) == math.copysign(1, threshold)
+    assert [type(cell) for cell in (loaded.confusion.tp, loaded.confusion.fn)] == [type(cells[0]), type(cells[2])]
+
+
+@pytest.mark.parametrize("threshold", [math.inf, -math.inf, 5e-324, -0.0, 0.1 + 0.2, np.finfo(float).max])
+def test_extreme_thresholds_survive_a_file(tmp_path, threshold):
+    cut_at(threshold).save(tmp_path / "cut.json")
+    loaded = Cut.load(tmp_path / "cut.json")
+    assert loaded.threshold == threshold
+    assert loaded.predicts_nothing == (threshold == math.inf)
+
+
+@pytest.mark.parametrize("weights", [None, [0.1, 0.2, 0.3, 0.7]])
+def test_a_tuned_cut_survives_a_file(metric, weights, tmp_path):
+    cut = tune_threshold(LABELS, SCORES, metric=metric, sample_weight=weights, constraint="recall>=0.5")
+    cut.save(str(tmp_path / "cut.json"))
+    loaded = Cut.load(tmp_path / "cut.json")
+    for field in dataclasses.fields(Cut):
+        if field.name != "metric":
+            assert getattr(loaded, field.name) == getattr(cut, field.name)
+    assert loaded.metric.name == metric.name
+    assert loaded.metric.evaluate(cut.confusion) == pytest.approx(cut.value, rel=1e-12)
+    if type(metric) is not LinearFractional:
+        assert loaded.metric == metric
+
+
+def test_own_coefficients_are_kept_as_numbers(tmp_path):
+    """A function of the prior cannot be written down; its value at the tuning rows' prior can."""
+    jaccard = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="my_jaccard")
+    tune_threshold([0, 0, 0, 1], SCORES, metric=jaccard).save(tmp_path / "cut.json")
+    document = json.loads((tmp_path / "cut.json").read_text())
+    assert document["metric"]["coefficients"] == {"a": [0.25, 0, -1], "b": [0.25, 1, 0]}
+    loaded = Cut.load(tmp_path / "cut.json").metric
+    assert loaded.name == "my_jaccard"
+    assert loaded.value(0.1, 0.05, 0.25) == pytest.approx(jaccard.value(0.1, 0.05, 0.25))
+
+
+def test_a_function_is_kept_by_name_only(tmp_path):
+    def net_gain(confusion):
+        return 3 * confusion.tp - confusion.fp
+
+    cut = tune_threshold(LABELS, SCORES, metric=net_gain)
+    cut.save(tmp_path / "cut.json")
+    loaded = Cut.load(tmp_path / "cut.json")
+    assert loaded.metric.name == "net_gain"
+    assert loaded.value == cut.value
+    assert loaded.predict(SCORES).tolist() == cut.predict(SCORES).tolist()
+    with pytest.raises(ValueError, match="the function 'net_gain', which a file cannot hold"):
+        loaded.metric.evaluate(loaded.confusion)
+
+
+@pytest.mark.parametrize("metric", [FBeta(1.5), FBeta(1 / 3), FBeta(1 + 1e-9), Tversky(0.1, 0.7)], ids=repr)
+def test_parameters_are_kept_to_the_last_bit(metric, tmp_path):
+    cut_at(0.5, metric=metric).save(tmp_path / "cut.json")
+    assert Cut.load(tmp_path / "cut.json").metric == metric
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "utility"])
+def test_an_own_metric_is_not_taken_for_the_catalogues_of_the_same_name(name, tmp_path):
+    own = LinearFractional(1, -2, -1, 1, 0, 0, name=name)
+    cut_at(0.5, metric=own).save(tmp_path / "cut.json")
+    loaded = Cut.load(tmp_path / "cut.json").metric
+    assert loaded.value(0.1, 0.05, 0.25) == own.value(0.1, 0.05, 0.25)
+
+
+def test_a_function_is_not_taken_for_the_catalogues_metric_of_the_same_name(tmp_path):
+    def f1(confusion):
+        return confusion.tp - 2 * confusion.fp
+
+    tune_threshold(LABELS, SCORES, metric=f1).save(tmp_path / "cut.json")
+    assert Cut.load(tmp_path / "cut.json").metric != FBeta(1)
+
+
+# What is no cut
+
+
+def document(**changes):
+    return json.loads(json.dumps(cut_at(0.5).to_dict())) | changes
+
+
+def without(key):
+    return {name: value for name, value in document().items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("threshold: 0.5", r"cut\.json is not a cut: it is not JSON"),
+        ("", "it is not JSON"),
+        ('{"threshold": 0.5}', 'expected an object with "schema": "surecut/cut"'),
+        ("[1, 2]", 'expected an object with "schema"'),
+        ("null", 'expected an object with "schema"'),
+        (document(schema="other/thing"), 'expected an object with "schema"'),
+        (document(schema_version=2), "its schema version is 2, this surecut reads 1"),
+        (without("schema_version"), "its schema version is None"),
+        (without("threshold"), "'threshold' is missing"),
+        (without("interval"), "'interval' is missing"),
+        (without("confusion"), "'confusion' is missing"),
+        (without("metric"), "'metric' is missing"),
+        (without("tuning"), "'tuning' is missing"),
+        (document(threshold=math.nan), "its threshold is NaN"),
+        (document(threshold="nan"), "its threshold is NaN"),
+        (document(threshold=None), "expected a number, got None"),
+        (document(threshold=True), "expected a number, got True"),
+        (document(threshold="high"), "is not a cut: .*high"),
+        (document(interval=[0.1]), "is not a cut: "),
+        (document(confusion={"tp": -1, "fp": 0, "fn": 0, "tn": 0}), "tp must be a number, not negative, got -1"),
+        (document(confusion={"tp": 1, "fp": 0, "fn": 0}), "'tn' is missing"),
+        (document(metric={"name": "f1", "parameters": {"beta": 1}}), "'type' is missing"),
+        (document(metric={"name": "f0", "type": "FBeta", "parameters": {"beta": 0}}), "0 < beta"),
+        (document(metric="f1"), "is not a cut: "),
+    ],
+)
+def test_a_file_that_is_no_cut_is_refused_with_the_reason(content, reason, tmp_path):
+    path = tmp_path / "cut.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ValueError, match=reason):
+        Cut.load(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "cut.json").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(ValueError, match="is not a cut: it is not JSON"):
+        Cut.load(tmp_path / "cut.json")
+
+
+def test_a_file_that_is_absent_is_said_to_be_absent(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Cut.load(tmp_path / "absent.json")
+    with pytest.raises(FileNotFoundError):
+        cut_at(0.5).save(tmp_path / "no" / "folder" / "cut.json")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
+    path = tmp_path / "cut.json"
+    cut_at(0.5).save(path)
+    before = path.read_bytes()
+
+    def fail(*arguments, **options):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cut_module.os, step, fail)
+        with pytest.raises(OSError, match="disk full"):
+            cut_at(0.75).save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["cut.json"]
+    cut_at(0.75).save(path)
+    assert Cut.load(path).threshold == 0.75
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_a_file_can_be_read_by_those_whom_the_umask_lets(tmp_path):
+    previous = os.umask(0o022)
+    try:
+        cut_at(0.5).save(tmp_path / "cut.json")
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "cut.json").stat().st_mode & 0o777 == 0o644
+
+
+# SQL
+
+TABLE = [-math.inf, -1e300, -1.5, -5e-324, 0.0, 5e-324, 0.1, 0.1 + 0.2, 0.3, 1, 7, 1e300, np.finfo(float).max, math.inf]
+
+
+@pytest.mark.parametrize("threshold", [*TABLE, 0.25, 1 / 3, 2**53 + 2.0, np.nextafter(0.1, 1)])
+def test_sql_selects_what_the_cut_predicts(threshold):
+    cut = cut_at(float(threshold))
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE scored (row INTEGER, "the score" REAL)')
+    connection.executemany("INSERT INTO scored VALUES (?, ?)", [*enumerate(map(float, TABLE)), (99, None)])
+    expression = cut.to_sql("the score", dialect="sqlite")
+    selected = {row for (row,) in connection.execute(f"SELECT row FROM scored WHERE {expression}")}
+    connection.close()
+    assert selected == set(np.flatnonzero(cut.predict(TABLE)).tolist())
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_sql_holds_the_threshold_to_the_last_bit(threshold):
+    written = cut_at(threshold).to_sql("score").rpartition(" >= ")[2]
+    assert float(written) == threshold
+    assert "e" in written
+
+
+def test_sql_in_dialects():
+    assert cut_at(0.5).to_sql("score") == 'CAST("score" AS DOUBLE PRECISION) >= 5e-01'
+    assert cut_at(0.5).to_sql("score", "bigquery") == "CAST(`score` AS FLOAT64) >= 5e-01"
+    assert cut_at(0.5).to_sql('a"b', "DuckDB") == 'CAST("a""b" AS DOUBLE) >= 5e-01'
+    assert cut_at(math.inf).to_sql("score") == "FALSE"
+    assert cut_at(-math.inf).to_sql("score") == '"score" IS NOT NULL'
+    with pytest.raises(ValueError, match="unknown SQL dialect 'oracle': expected one of ansi, duckdb"):
+        cut_at(0.5).to_sql("score", "oracle")
+
+
+# Words
+
+
+def test_a_cut_says_what_it_does():
+    assert str(tune_threshold([0, 1], [0.25, 0.75])) == (
+        "predict positive where score >= 0.5: f1 = 1.0000 on 2 rows, 50.00% positive"
+    )
+    assert "predict nothing: accuracy = 1.0000" in str(tune_threshold([0, 0], [1, 2], metric="accuracy"))
+    constrained = tune_threshold(LABELS, SCORES, constraint=["precision>=0.5", "fpr<=0.5"])
+    assert " subject to precision>=0.5 and false_positive_rate<=0.5 on 4 rows" in str(constrained)
+    assert "10.00% positive (given)" in str(cut_at(0.5, prior=0.1, prior_given=True))
+    assert "utility = -0.5000" in str(cut_at(0.5, metric=Utility(fp=-1), value=-0.5))
+    assert "weighted_accuracy" in str(cut_at(0.5, metric=WeightedAccuracy(1, 2)))
+    assert "on 1,234,567 rows" in str(cut_at(0.5, rows=1234567))

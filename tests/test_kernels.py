@@ -1,0 +1,314 @@
+"""The compiled kernels do what the NumPy kernels do; a cache that fails does not matter."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from surecut import _kernels
+from surecut._kernels import NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
+
+LARGEST = np.finfo(float).max
+NO_WEIGHTS = np.empty(0)
+
+any_scores = st.lists(
+    st.one_of(st.floats(allow_nan=False), st.sampled_from([0.0, -0.0, np.inf, -np.inf, LARGEST, 5e-324, -5e-324])),
+    min_size=1,
+    max_size=60,
+).map(lambda scores: np.array(scores, dtype=float))
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    kernels = _kernels.compiled()
+    if kernels is None:
+        pytest.skip("numba is not installed")
+    return kernels
+
+
+# Keys
+
+
+@given(any_scores)
+def test_keys_are_in_the_order_of_the_scores(scores):
+    keys = ordered_keys(scores)
+    capped = np.minimum(scores, LARGEST)
+    np.testing.assert_array_equal(np.argsort(keys, kind="stable"), np.argsort(capped, kind="stable"))
+    np.testing.assert_array_equal(keys[:, None] == keys, capped[:, None] == capped)
+    np.testing.assert_array_equal(scores_of_keys(keys), capped)
+    assert not np.signbit(scores_of_keys(keys)[capped == 0]).any()
+
+
+@given(any_scores, st.integers(2, 15), st.randoms(use_true_random=False))
+@example(np.array([0.5, -np.inf]), 15, random.Random(0))
+@example(np.array([-np.inf]), 15, random.Random(0))
+def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(scores, bits, choice):
+    """The bin that a kernel counts a score in is the bin whose ends enclose its key."""
+    sample = np.array([choice.choice(scores.tolist()) for _ in range(3)])
+    bins = first_bins(sample, bits)
+    every = np.arange(2 * int(bins.half))
+    low, high = bins.ends(every)
+    for score in scores:
+        rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+        column = np.array([score])
+        NumpyKernels.histogram(column.view(np.int64), np.array([1]), NO_WEIGHTS, 1, 0, bins, rows, rows)
+        (slot,) = np.flatnonzero(rows.any(axis=1))
+        slot = max(slot, int(bins.half)) if slot == int(bins.half) - 1 else slot
+        assert low[slot] <= ordered_keys(column)[0] <= high[slot]
+    assert (low <= high).all()
+    kept = np.delete(every, int(bins.half) - 1)
+    assert (high[kept][:-1] + np.uint64(1) == low[kept][1:]).all()
+
+
+# The checksum
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=False), st.booleans()), min_size=1), st.integers(0, 20))
+def test_the_checksum_adds_up(rows, split):
+    bits = np.array([score for score, _ in rows]).view(np.int64)
+    positive = np.array([label for _, label in rows])
+    parts = checksum(bits[:split], positive[:split]) + checksum(bits[split:], positive[split:])
+    assert parts % 2**64 == checksum(bits, positive)
+    assert checksum(bits[::-1], positive[::-1]) == checksum(bits, positive)
+
+
+def test_the_checksum_tells_samples_apart():
+    bits = np.array([0.1, 0.2, 0.7]).view(np.int64)
+    seen = {checksum(bits, np.array(labels)) for labels in np.ndindex(2, 2, 2)}
+    assert len(seen) == 8
+    assert checksum(np.array([0.1, 0.2, 0.70000001]).view(np.int64), np.ones(3, bool)) not in seen
+
+
+# One contract for both sets of kernels
+
+
+def blocks():
+    """Random blocks: lengths about the size of a piece, all kinds of scores, labels and weights."""
+    generator = np.random.default_rng(11)
+    for size in (1, 63, 1024, 1025, 2500):
+        for scores in (
+            generator.normal(size=size),
+            generator.choice([np.inf, -np.inf, 0.0, -0.0, 5e-324, LARGEST, 1.0], size),
+            generator.normal(size=size) * 10.0 ** generator.uniform(-300, 300, size),
+            np.where(generator.random(size) < 0.1, np.nan, generator.random(size)),
+        ):
+            for dtype, values in (
+                (np.uint8, (1, 0)),
+                (np.int64, (7, -3)),
+                (np.int64, (1, 1)),
+                (np.float32, (0.5, 2.5)),
+            ):
+                labels = generator.choice(np.array([*values, *values, 9]), size).astype(dtype)
+                for weights in (NO_WEIGHTS, generator.integers(0, 5, size) / 4):
+                    yield scores.view(np.int64), labels, weights, dtype(values[0]), dtype(values[1])
+
+
+def ranges(generator, bits, count):
+    """Disjoint ranges of keys, ascending, that hold some of the rows."""
+    ends = np.unique(
+        np.concatenate((ordered_keys(bits.view(float)), generator.integers(0, 2**64, 40, dtype=np.uint64)))
+    )
+    chosen = np.sort(generator.choice(len(ends), min(2 * count, len(ends) // 2 * 2), replace=False))
+    return np.ascontiguousarray(ends[chosen[::2]]), np.ascontiguousarray(ends[chosen[1::2]])
+
+
+def test_histograms_are_the_same(compiled):
+    for bits, labels, weights, positive, negative in blocks():
+        bins = first_bins(bits.view(float)[:64])
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+            sums = np.zeros((2 * int(bins.half), 2)) if len(weights) else rows
+            strangers, nans, named = kernels.histogram(bits, labels, weights, positive, negative, bins, rows, sums)
+            results.append((int(strangers), int(nans), int(named) % 2**64, rows, sums))
+        for reference, fast in zip(*results, strict=True):
+            np.testing.assert_array_equal(reference, fast)
+        strangers, nans, _, rows, sums = results[0]
+        assert strangers == np.count_nonzero((labels != positive) & (labels != negative))
+        assert nans == np.count_nonzero(np.isnan(bits.view(float)))
+        present = weights > 0 if len(weights) else np.ones(len(bits), bool)
+        assert rows[:, 1].sum() == np.count_nonzero((labels == positive) & present)
+        assert rows.sum() == np.count_nonzero(present)
+        assert sums.sum() == (weights.sum() if len(weights) else len(bits))
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_counts_are_the_same(compiled, count):
+    generator = np.random.default_rng(count)
+    for bits, labels, weights, positive, _ in blocks():
+        low, high = ranges(generator, bits, count)
+        shift = np.array([max(0, int(width).bit_length() - 5) for width in high - low], dtype=np.uint64)
+        parts = ((high - low) >> shift).astype(np.int64) + 1
+        offset = np.concatenate(([0], np.cumsum(parts)[:-1]))
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            rows = np.zeros((int(parts.sum()), 2), dtype=np.int64)
+            sums = np.zeros((int(parts.sum()), 2)) if len(weights) else rows
+            kernels.count(bits, labels, weights, positive, (low, high, shift, offset), rows, sums)
+            results.append((rows, sums))
+        for reference, fast in zip(*results, strict=True):
+            np.testing.assert_array_equal(reference, fast)
+        keys = ordered_keys(bits.view(float))
+        inside = ((keys[:, None] >= low) & (keys[:, None] <= high)).any(axis=1)
+        inside &= weights > 0 if len(weights) else True
+        assert results[0][0].sum() == np.count_nonzero(inside)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_extents_are_the_same(compiled, count):
+    generator = np.random.default_rng(count)
+    for bits, _, weights, _, _ in blocks():
+        low, high = ranges(generator, bits, count)
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            smallest, largest = high.copy(), low.copy()
+            kernels.extent(bits, weights, low, high, smallest, largest)
+            results.append((smallest, largest))
+        for reference, fast in zip(*results, strict=True):
+            np.testing.assert_array_equal(reference, fast)
+        keys = ordered_keys(bits.view(float))
+        keys = keys[weights > 0] if len(weights) else keys
+        for i in range(len(low)):
+            inside = keys[(keys >= low[i]) & (keys <= high[i])]
+            if len(inside):
+                assert (results[0][0][i], results[0][1][i]) == (inside.min(), inside.max())
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_selections_are_the_same(compiled, count):
+    generator = np.random.default_rng(count)
+    for bits, labels, weights, positive, _ in blocks():
+        low, high = ranges(generator, bits, count)
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
+            found = kernels.select(bits, labels, weights, positive, low, high, out)
+            results.append([column[:found] for column in out])
+        for reference, fast in zip(*results, strict=True):
+            np.testing.assert_array_equal(reference, fast)
+        keys = ordered_keys(bits.view(float))
+        inside = ((keys[:, None] >= low) & (keys[:, None] <= high)).any(axis=1)
+        inside &= weights > 0 if len(weights) else True
+        np.testing.assert_array_equal(results[0][0], keys[inside])
+        np.testing.assert_array_equal(results[0][1], (labels == positive)[inside])
+
+
+def test_kernels_add_to_what_is_there(kernels):
+    """Blocks follow one another into the same arrays."""
+    bits = np.array([0.5, -1.0, 0.5]).view(np.int64)
+    labels, bins = np.array([1, 0, 1]), first_bins(np.array([0.5, 1.0]))
+    once, twice = (np.zeros((2 * int(bins.half), 2), dtype=np.int64) for _ in range(2))
+    for rows, times in ((once, 1), (twice, 2)):
+        for _ in range(times):
+            kernels.histogram(bits, labels, NO_WEIGHTS, 1, 0, bins, rows, rows)
+    assert once.sum() == 3
+    np.testing.assert_array_equal(twice, 2 * once)
+
+
+# Which kernels, and their cache
+
+
+def test_numpy_serves_small_arrays(monkeypatch):
+    def not_asked():
+        raise AssertionError("numba must not be loaded for a small array")
+
+    monkeypatch.setattr(_kernels, "compiled", not_asked)
+    assert isinstance(_kernels.available(_kernels.COMPILED_FROM - 1), NumpyKernels)
+
+
+def test_compiled_kernels_serve_large_arrays(compiled):
+    assert _kernels.available(_kernels.COMPILED_FROM) is compiled
+
+
+def test_numpy_serves_where_numba_is_absent(monkeypatch):
+    monkeypatch.setattr(_kernels, "compiled", lambda: None)
+    assert isinstance(_kernels.available(10**9), NumpyKernels)
+
+
+def double(number):
+    return 2 * number
+
+
+def test_a_cache_that_fails_when_it_is_read_is_no_cache(compiled):
+    from surecut._compiled import _Kernel
+
+    kernel = _Kernel(double)
+    calls = []
+
+    def broken(*arguments):
+        calls.append(arguments)
+        raise EOFError("a truncated cache file")
+
+    kernel._compiled = broken
+    assert kernel(21) == 42
+    assert kernel(4) == 8
+    assert len(calls) == 1
+
+
+def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
+    from surecut import _compiled
+
+    original = _compiled.numba.njit
+
+    def njit(*arguments, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(_compiled.numba, "njit", njit)
+    assert _compiled._Kernel(double)(21) == 42
+
+
+SEARCH_IN_ANOTHER_PROCESS = """
+import numpy as np
+from surecut import ScoreTally, _kernels
+from surecut._kernels import ordered_keys, scores_of_keys
+kernels = _kernels.compiled()
+keys = ordered_keys(np.array([0.0, 9.0]))
+smallest, largest = keys[1:].copy(), keys[:1].copy()
+bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
+kernels.extent(bits, np.empty(0), keys[:1], keys[1:], smallest, largest)
+print(scores_of_keys(smallest)[0], scores_of_keys(largest)[0])
+"""
+
+
+def run_with_cache(folder):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", SEARCH_IN_ANOTHER_PROCESS], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(compiled, tmp_path_factory):
+    """A folder with numba's cache of one kernel."""
+    folder = tmp_path_factory.mktemp("numba")
+    result = run_with_cache(folder)
+    assert result.stdout.split() == ["1.0", "3.0"], result.stderr
+    return folder
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"], ids=["index", "code"])
+@pytest.mark.parametrize("garbage", [b"", b"garbage"], ids=["empty", "garbage"])
+def test_a_spoiled_cache_on_disk_is_no_error(cache, suffix, garbage, tmp_path):
+    shutil.copytree(cache, tmp_path / "numba")
+    files = [path for path in (tmp_path / "numba").rglob(f"*{suffix}") if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(garbage)
+    result = run_with_cache(tmp_path / "numba")
+    assert result.stdout.split() == ["1.0", "3.0"], result.stderr
+
+
+def test_a_cache_folder_that_is_a_file_is_no_error(compiled, tmp_path):
+    (tmp_path / "occupied").write_text("not a folder")
+    result = run_with_cache(tmp_path / "occupied")
+    assert result.stdout.split() == ["1.0", "3.0"], result.stderr

@@ -1,0 +1,284 @@
+"""The search finds what trying every score finds: bit for bit, whatever the scores, the weights, the constraint."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surecut import InfeasibleError, ScoreTally, _kernels, tune_threshold
+from surecut import search as search_module
+from surecut.metrics import CATALOGUE, get_metric
+
+FEW = ("f1", "am", "precision", "mcc", "utility")
+
+LEVELS = [
+    (None, []),
+    ("precision>=0.5", [("precision", ">=", Fraction(1, 2))]),
+    ("predicted_positive_rate<=0.3", [("predicted_positive_rate", "<=", Fraction(3, 10))]),
+    (
+        ["recall>=0.5", "fpr<=0.5"],
+        [("recall", ">=", Fraction(1, 2)), ("false_positive_rate", "<=", Fraction(1, 2))],
+    ),
+    ("f2<=0.6", [("f2", "<=", Fraction(3, 5))]),
+    ("precision>=0.99", [("precision", ">=", Fraction(99, 100))]),
+]
+"""Constraints, as a person writes them and as the oracle reads them."""
+
+
+def outcome(tune):
+    """A cut, or the words with which it is refused."""
+    try:
+        return tune()
+    except ValueError as error:
+        return type(error), str(error)
+
+
+def meets(formula, sense, level):
+    """A condition for the oracle: an undefined quantity meets no level, and rounding is forgiven."""
+    slack = Fraction(1, 10**12)
+
+    def condition(*cells):
+        value = formula(*cells)
+        if value is None:
+            return False
+        return Fraction(value) >= level - slack if sense == ">=" else Fraction(value) <= level + slack
+
+    return condition
+
+
+@pytest.mark.parametrize("weighing", ["unweighted", "counts", "reals"])
+def test_the_search_finds_what_plain_python_finds(family, weighing, kernels, searching, sample_of, oracle):
+    """Every metric (under a constraint, a few), against brute force over all thresholds in exact fractions."""
+    labels, scores, weighings = sample_of(family, 75)
+    weights = weighings[weighing]
+    present = np.ones(75, bool) if weights is None else weights > 0
+    attempts = oracle.attempts(labels, scores, weights)
+    for written, levels in LEVELS:
+        conditions = [meets(oracle.formulas[name], sense, level) for name, sense, level in levels]
+        for name in FEW if levels else oracle.metrics:
+            best = oracle.best(attempts, oracle.formulas[name], conditions)
+            options = {"metric": oracle.metrics[name], "sample_weight": weights, "constraint": written}
+            with searching(kernels, block=40):
+                found = outcome(lambda options=options: tune_threshold(labels, scores, **options))
+            if best is None:
+                assert found[0] is InfeasibleError
+                continue
+            value, attempt = best
+            assert found.value == pytest.approx(float(value), rel=1e-12, abs=1e-15), (name, written)
+            assert found.predict(scores)[present].tolist() == np.array(attempt.predictions)[present].tolist()
+            held = [found.confusion.tp, found.confusion.fp, found.confusion.fn, found.confusion.tn]
+            assert held == pytest.approx([float(cell) for cell in attempt.cells], rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighing", ["unweighted", "counts"])
+def test_the_search_finds_what_sorting_finds_to_the_last_bit(family, weighing, kernels, searching, sample_of):
+    """Threshold, value, interval, confusion, fingerprint, and the words of a refusal."""
+    labels, scores, weighings = sample_of(family, 150, seed=1)
+    weights = weighings[weighing]
+    tally = ScoreTally.from_scores(labels, scores, sample_weight=weights)
+    free = [(name, None) for name in CATALOGUE]
+    bound = [(name, written) for name in ("f1", "mcc") for written, levels in LEVELS if levels]
+    for name, written in free + bound:
+        sorted_out = outcome(lambda name=name, written=written: tally.best_cut(name, written))
+        options = {"metric": name, "sample_weight": weights, "constraint": written}
+        with searching(kernels):
+            found = outcome(lambda options=options: tune_threshold(labels, scores, **options))
+        assert found == sorted_out, (name, written)
+
+
+def test_the_search_finds_what_sorting_finds_up_to_rounding_of_weights(family, kernels, searching, sample_of):
+    labels, scores, weighings = sample_of(family, 150, seed=2)
+    tally = ScoreTally.from_scores(labels, scores, sample_weight=weighings["reals"])
+    for name in FEW[:-1]:
+        with searching(kernels):
+            found = tune_threshold(labels, scores, metric=name, sample_weight=weighings["reals"])
+        sorted_out = tally.best_cut(name)
+        assert found.value == pytest.approx(sorted_out.value, rel=1e-12, abs=1e-15)
+        assert (found.threshold, found.interval) == (sorted_out.threshold, sorted_out.interval)
+        assert found.fingerprint == sorted_out.fingerprint
+
+
+def test_every_setting_of_the_search_is_made_small(small_settings):
+    """A setting that the tests do not know would leave the search of a few rows without work."""
+    assert {name for name, value in vars(search_module).items() if type(value) is int} == set(small_settings)
+
+
+@pytest.mark.parametrize("at_once", [0, 8, 10**6])
+@pytest.mark.parametrize("group", [1, 3, 10**6])
+@pytest.mark.parametrize("parts", [1, 1 << 15])
+@pytest.mark.parametrize(("block", "bits"), [(1, 15), (7, 1), (10**6, 4)])
+def test_no_setting_changes_the_answer(at_once, group, parts, block, bits, kernels, searching, sample_of):
+    labels, scores, _ = sample_of("all_magnitudes", 64)
+    expected = tune_threshold(labels, scores)
+    with searching(kernels, block=block, bits=bits, SORTED_AT_ONCE=at_once, GROUP=group, PARTS=parts):
+        assert tune_threshold(labels, scores) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_handful_of_rows(size, label, kernels, searching):
+    labels, scores = [label] * size, np.arange(size) / 7
+    expected = tune_threshold(labels, scores, metric="accuracy")
+    with searching(kernels):
+        assert tune_threshold(labels, scores, metric="accuracy") == expected
+    assert expected.predict(scores).tolist() == labels
+
+
+@pytest.mark.parametrize("position", [0, 50, 99])
+def test_one_positive_among_many(position, kernels, searching):
+    scores = np.linspace(-1, 1, 100)
+    labels = np.arange(100) == position
+    with searching(kernels):
+        cut = tune_threshold(labels, scores)
+    accepted = 100 - position
+    assert cut.value == pytest.approx(2 / (1 + accepted))
+    assert cut.predict(scores).sum() == accepted
+    assert cut.interval == (scores[position - 1] if position else -math.inf, scores[position])
+
+
+def test_one_crowded_bin_is_divided_until_its_scores_are_told_apart(kernels, searching):
+    """Almost all scores within a few floats of each other, and a few far away."""
+    random = np.random.default_rng(5)
+    crowd = 0.5 + random.integers(0, 300, 400) * 2.0**-53
+    scores = np.concatenate((crowd, [1e300, -1e300, 5e-324, 0.0]))
+    labels = random.random(404) < np.argsort(np.argsort(scores)) / 404
+    labels[0] = True
+    with searching(kernels):
+        found = tune_threshold(labels, scores)
+    assert found == ScoreTally.from_scores(labels, scores).best_cut("f1")
+
+
+class Counting(_kernels.NumpyKernels):
+    """Kernels that note how many rows were copied out."""
+
+    def __init__(self):
+        self.copied = 0
+
+    def select(self, *arguments):
+        found = super().select(*arguments)
+        self.copied += found
+        return found
+
+
+@pytest.mark.parametrize("name", ["f1", "kappa", "gmean"])
+def test_few_rows_are_ever_copied(name, searching):
+    """What makes it a search: of many rows only those that matter are gathered and sorted."""
+    random = np.random.default_rng(8)
+    scores = random.normal(size=100_000)
+    labels = random.random(100_000) < 1 / (1 + np.exp(1 - 2 * scores))
+    counting = Counting()
+    with searching(counting, block=1 << 18, bits=15, SORTED_AT_ONCE=1000, PARTS=1 << 15, GROUP=64):
+        found = tune_threshold(labels, scores, metric=name)
+    assert found == ScoreTally.from_scores(labels, scores).best_cut(name)
+    assert 0 < counting.copied <= 100_000 // 8
+
+
+@pytest.mark.parametrize("large", ["sigmoid", "ties", "float32", "all_magnitudes", "bytes"])
+def test_many_rows_with_nothing_patched(large, sample_of):
+    labels, scores, weighings = sample_of(large, 30_000)
+    for weighing, weights in weighings.items():
+        tally = ScoreTally.from_scores(labels, scores, sample_weight=weights)
+        cuts = tune_threshold(labels, scores, metric=["f1", "kappa", "gmean"], sample_weight=weights)
+        for name, cut in cuts.items():
+            expected = tally.best_cut(name)
+            assert cut.interval == expected.interval
+            assert cut.fingerprint == expected.fingerprint
+            assert cut.value == (pytest.approx(expected.value, rel=1e-12) if weighing == "reals" else expected.value)
+
+
+# Laws
+
+SCORES = st.one_of(
+    st.floats(allow_nan=False), st.integers(-5, 5).map(float), st.floats(0, 1).map(lambda x: round(x, 1))
+)
+ROWS = st.lists(st.tuples(st.booleans(), SCORES, st.integers(0, 3)), max_size=60).map(
+    lambda rows: [(True, 0.5, 1), (False, 0.25, 1), *rows]
+)
+NAMES = st.sampled_from(sorted(CATALOGUE))
+
+
+def unzipped(rows):
+    labels, scores, weights = zip(*rows, strict=True)
+    return np.array(labels), np.array(scores), np.array(weights, dtype=float)
+
+
+@given(rows=ROWS, name=NAMES)
+def test_any_rows(searching, kernels, oracle, rows, name):
+    labels, scores, _ = unzipped(rows)
+    value, attempt = oracle.best(oracle.attempts(labels, scores), oracle.formulas[name])
+    with searching(kernels):
+        cut = tune_threshold(labels, scores, metric=name)
+    assert cut.predict(scores).tolist() == attempt.predictions
+    assert cut.value == pytest.approx(float(value), rel=1e-12, abs=1e-15)
+
+
+@given(rows=ROWS, name=NAMES, order=st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(searching, rows, name, order):
+    shuffled = rows.copy()
+    order.shuffle(shuffled)
+    with searching(_kernels.NumpyKernels()):
+        cuts = [tune_threshold(*unzipped(some)[:2], metric=name) for some in (rows, shuffled)]
+    assert cuts[0] == cuts[1]
+
+
+@given(rows=ROWS, name=NAMES)
+def test_a_weight_is_that_many_rows_and_none_is_absence(searching, rows, name):
+    labels, scores, weights = unzipped(rows)
+    repeated = unzipped([row for row in rows for _ in range(row[2])])
+    with searching(_kernels.NumpyKernels()):
+        weighted = tune_threshold(labels, scores, metric=name, sample_weight=weights)
+        plain = tune_threshold(*repeated[:2], metric=name)
+        present = weights > 0
+        dropped = tune_threshold(
+            labels[present], scores[present], metric=name, sample_weight=weights[present], constraint=None
+        )
+    assert weighted == dropped
+    for part in ("threshold", "value", "interval", "confusion", "prior"):
+        assert getattr(weighted, part) == getattr(plain, part)
+
+
+@pytest.mark.parametrize(
+    "increasing",
+    [lambda x: 3 * x - 7, np.exp, lambda x: x**3, lambda x: np.exp(40 * x), lambda x: x * 1e-300, np.arctan],
+    ids=["affine", "exponential", "cube", "steep", "tiny", "arctangent"],
+)
+@settings(max_examples=20)
+@given(
+    rows=st.lists(st.tuples(st.booleans(), st.integers(-12, 12)), max_size=40).map(
+        lambda rows: [(True, 1), (False, 0), *rows]
+    ),
+    name=NAMES,
+)
+def test_a_strictly_increasing_map_of_the_scores_changes_no_prediction(searching, increasing, rows, name):
+    labels, scores = (np.array(column) for column in zip(*rows, strict=True))
+    mapped = increasing(scores.astype(float))
+    with searching(_kernels.NumpyKernels()):
+        before, after = (tune_threshold(labels, some, metric=name) for some in (scores, mapped))
+    assert before.predict(scores).tolist() == after.predict(mapped).tolist()
+    assert (before.value, before.confusion) == (after.value, after.confusion)
+
+
+@given(rows=ROWS)
+def test_metrics_that_share_their_cut(searching, rows):
+    labels, scores, _ = unzipped(rows)
+    with searching(_kernels.NumpyKernels()):
+        cuts = tune_threshold(labels, scores, metric=["f1", "jaccard", "kappa", "gilbert"])
+    assert cuts["f1"].interval == cuts["jaccard"].interval
+    assert cuts["kappa"].interval == cuts["gilbert"].interval
+    assert cuts["f1"].value / (2 - cuts["f1"].value) == pytest.approx(cuts["jaccard"].value)
+    assert cuts["kappa"].value / (2 - cuts["kappa"].value) == pytest.approx(cuts["gilbert"].value)
+
+
+@given(rows=ROWS, name=NAMES)
+def test_no_threshold_does_better(rows, name):
+    labels, scores, _ = unzipped(rows)
+    metric = get_metric(name)
+    cut = tune_threshold(labels, scores, metric=metric)
+    assert metric.score(labels, cut.predict(scores)) == cut.value
+    for threshold in scores:
+        assert metric.score(labels, scores >= threshold) <= cut.value * (1 + 1e-12) + 1e-300
