@@ -550,16 +550,17 @@ class FunctionMetric(Metric):
     extremes_at_corners = False
 
     def evaluate(self, confusion: Confusion) -> Any:
-        shape = np.shape(confusion.tp)
-        if shape == ():
-            return float(self.function(confusion))
-        try:
-            values = np.asarray(self.function(confusion), dtype=float)
-        except (TypeError, ValueError):  # written for numbers: `if`, `max`, `math`
-            values = np.asarray(math.nan)
-        if values.shape == shape:
-            return values
-        return np.array([float(self.function(confusion[i])) for i in range(shape[0])])
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 is how a function says that it is undefined
+            shape = np.shape(confusion.tp)
+            if shape == ():
+                return float(self.function(confusion))
+            try:
+                values = np.asarray(self.function(confusion), dtype=float)
+            except (TypeError, ValueError):  # written for numbers: `if`, `max`, `math`
+                values = np.asarray(math.nan)
+            if values.shape == shape:
+                return values
+            return np.array([float(self.function(confusion[i])) for i in range(shape[0])])
 
 
 CATALOGUE: dict[str, Callable[[], Metric]] = {
