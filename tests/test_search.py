@@ -242,6 +242,30 @@ def test_a_weight_is_that_many_rows_and_none_is_absence(searching, rows, name):
         assert getattr(weighted, part) == getattr(plain, part)
 
 
+@pytest.mark.parametrize("weight", [0.1, 1 / 3, 7.7, 1e-12])
+@given(rows=ROWS, name=NAMES)
+def test_equal_weights_are_no_weights(searching, weight, rows, name):
+    """Sums of 0.1 are rounded, so that cuts that tie have values that differ in the last bits: they still tie."""
+    labels, scores, _ = unzipped(rows)
+    with searching(_kernels.NumpyKernels()):
+        weighted = tune_threshold(labels, scores, metric=name, sample_weight=np.full(len(labels), weight))
+    plain = tune_threshold(labels, scores, metric=name)
+    assert (weighted.threshold, weighted.interval) == (plain.threshold, plain.interval)
+    assert weighted.value == pytest.approx(plain.value, rel=1e-12, abs=1e-12)
+
+
+def test_equal_weights_are_no_weights_where_many_cuts_tie(searching, kernels):
+    """Positives among negatives in such a rhythm that many cuts have the same F₁, Jaccard, accuracy, precision."""
+    for period in range(2, 8):
+        labels = np.arange(60) % period == 0
+        scores = -np.arange(60.0)
+        for name in CATALOGUE:
+            with searching(kernels):
+                weighted = tune_threshold(labels, scores, metric=name, sample_weight=np.full(60, 0.1))
+            plain = tune_threshold(labels, scores, metric=name)
+            assert (weighted.threshold, weighted.interval) == (plain.threshold, plain.interval), (name, period)
+
+
 @pytest.mark.parametrize(
     "increasing",
     [lambda x: 3 * x - 7, np.exp, lambda x: x**3, lambda x: np.exp(40 * x), lambda x: x * 1e-300, np.arctan],

@@ -167,12 +167,14 @@ class NumpyKernels:
     @staticmethod
     def extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
         keys = ordered_keys(bits.view(np.float64))
+        present = keys - low[0] <= high[-1] - low[0]
         if len(weights):
-            (keys,) = _drop_absent(weights, keys)[:1]
-        which = np.searchsorted(low, keys, side="right") - 1
-        inside = (which >= 0) & (keys <= high[which])
-        np.minimum.at(smallest, which[inside], keys[inside])
-        np.maximum.at(largest, which[inside], keys[inside])
+            present &= weights > 0
+        keys = np.sort(keys[present])
+        first, last = np.searchsorted(keys, low), np.searchsorted(keys, high, side="right") - 1
+        found = first <= last
+        smallest[found] = np.minimum(smallest[found], keys[first[found]])
+        largest[found] = np.maximum(largest[found], keys[last[found]])
 
     @staticmethod
     def select(
@@ -188,13 +190,12 @@ class NumpyKernels:
 
 def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
     keys = ordered_keys(bits.view(np.float64))
-    if len(low) == 1:
-        inside = (keys - low[0]) <= (high[0] - low[0])
-    else:
-        which = np.searchsorted(low, keys, side="right") - 1
-        inside = (which >= 0) & (keys <= high[which])
+    inside = np.flatnonzero(keys - low[0] <= high[-1] - low[0])
+    if len(low) > 1:
+        which = np.searchsorted(low, keys[inside], side="right") - 1
+        inside = inside[keys[inside] <= high[which]]
     if len(weights):
-        inside &= weights > 0
+        inside = inside[weights[inside] > 0]
         weights = weights[inside]
     return keys[inside], np.asarray(labels[inside] == positive), weights
 
