@@ -128,7 +128,7 @@ def test_what_is_no_column(tune):
     assert "one column of values, got a single int" in refusal(tune, 1, 0.5)
     assert "got a single generator" in refusal(tune, (label for label in LABELS), SCORES)
     assert "ragged" in refusal(tune, LABELS, [[1.0], [1.0, 2.0], [1.0], [1.0]])
-    assert "y_true must be one column, got an array of shape (2, 2)" in refusal(tune, [[0, 1], [0, 1]], SCORES)
+    assert "y_true must be one-dimensional, got an array of shape (2, 2)" in refusal(tune, [[0, 1], [0, 1]], SCORES)
 
 
 # Labels
@@ -297,7 +297,7 @@ def test_weights_that_are_no_weights(tune):
     assert "got inf at position 3" in message([1, 1, 1, np.inf])
     assert "one weight per row: 4 rows, 3 weights" in message([1, 1, 1])
     assert "sample_weight must be numbers" in message(list("abcd"), error=TypeError)
-    assert "sample_weight must be one column" in message([[1, 1], [1, 1]])
+    assert "sample_weight must be one-dimensional" in message([[1, 1], [1, 1]])
 
 
 # Metrics and constraints
@@ -334,5 +334,5 @@ def test_messages_name_the_column():
         tune_threshold(LABELS, SCORES).predict([np.nan])
     with pytest.raises(ValueError, match="importance must be finite"):
         as_weights([-1], 1, name="importance")
-    with pytest.raises(ValueError, match=re.escape("y_pred must be one column, got an array of shape (1, 2)")):
+    with pytest.raises(ValueError, match=re.escape("y_pred must be one-dimensional, got an array of shape (1, 2)")):
         Confusion.from_predictions([1], [[1, 0]])

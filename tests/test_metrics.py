@@ -414,7 +414,7 @@ def test_typos_are_answered_with_a_suggestion(typo, suggestion):
 
 
 def test_an_unknown_metric_is_answered_with_the_names():
-    with pytest.raises(ValueError, match=r"unknown metric 'zzz': The names are accuracy, f1, .*f<beta>"):
+    with pytest.raises(ValueError, match=r"unknown metric 'zzz'. The names are accuracy, f1, .*f<beta>"):
         get_metric("zzz")
 
 

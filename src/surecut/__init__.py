@@ -1,4 +1,4 @@
-"""surecut: cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee."""
+"""surecut: cut the scores of a classifier where its metric is best: exactly, at any size."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDA
         raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
     if column.ndim > 1:
         message = two_dimensional(column, name) if two_dimensional else None
-        raise ValueError(message or f"{name} must be one column, got an array of shape {column.shape}")
+        raise ValueError(message or f"{name} must be one-dimensional, got an array of shape {column.shape}")
     if len(column) == 0:
         raise ValueError(f"{name} is empty: at least one row is needed")
     return column

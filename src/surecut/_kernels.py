@@ -60,10 +60,11 @@ class FirstBins(NamedTuple):
 
 
 def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
-    """Bins that suit the scores of a sample, at most 2**bits for each sign. Any sample gives right answers."""
+    """Bins that suit the scores of a sample, at most 2**bits. Any sample gives right answers."""
+    signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
     magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
     smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
-    shift = max(0, int(largest - smallest).bit_length() - bits)
+    shift = max(0, int(largest - smallest).bit_length() - (bits - signs + 1))
     half = (int(largest - smallest) >> shift) + 1
     return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
 

@@ -326,6 +326,8 @@ def _fit_and_score(
     else:
         params = _check_method_params(X, fit_params, indices=train)
         model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+    if not hasattr(model, "classes_"):
+        raise ValueError(f"{type(model).__name__} is not a classifier: it has no classes_")
     if len(model.classes_) != 2:
         raise ValueError(
             f"the model knows the classes {model.classes_.tolist()}, but it must know two: "

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
+    help="Cut the scores of a classifier where its metric is best: exactly, at any size.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -89,12 +89,15 @@ def show(out: Path, seed: int = 0) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {out}: there is no folder {out.parent}")
     story = measure(seed)
     console = Console()
-    sizes = ", ".join(f"{number} to {part}" for part, number in story.sizes.items())
+    sizes = ", ".join(f"{part} {number}" for part, number in story.sizes.items())
     console.print(
-        f"Handwritten digits, as the means of their columns: which are an 8? {story.prior:.1%} are.\n"
-        f"Logistic regression: {sizes}. All values are on\nthe test rows, which neither training nor tuning saw.\n",
+        "Handwritten digits, each seen as the mean of every column of its pixels:\n"
+        f"which are an 8? {story.prior:.1%} are. Logistic regression, {sizes}.\n"
+        "All values are on the test rows, which neither training nor tuning saw.\n",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -102,13 +105,13 @@ def show(out: Path, seed: int = 0) -> None:
     for heading in ("cut at 0.5", "tuned cut", "gain", "threshold"):
         table.add_column(heading, justify="right")
     for row in story.rows:
-        gain = row.tuned - row.usual
+        gain = round(row.tuned, 3) - round(row.usual, 3)
         colour = "green" if gain > 0 else "red" if gain < 0 else "dim"
         table.add_row(
             row.name, f"{row.usual:.3f}", f"{row.tuned:.3f}", f"[{colour}]{gain:+.3f}[/]", f"{row.cut.threshold:.3f}"
         )
     console.print(table)
-    console.print("\nLarger is better; costs count as negative gains per row.", highlight=False)
+    console.print("\nLarger is better. The cost is per row, as a negative number.", highlight=False)
     try:
         draw(story, out)
     except ModuleNotFoundError:
@@ -132,13 +135,13 @@ def draw(story: Story, out: Path) -> None:
     curves.axvline(USUAL, color="#777777", linestyle="--", linewidth=1)
     curves.text(USUAL + 0.01, 0.97, "usual cut", color="#555555", fontsize=9)
     curves.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="threshold on the probability of an 8", ylabel="value")
-    curves.set_title("Tuning rows: every metric has a cut of its own", fontsize=11)
+    curves.set_title("Tuning rows: where each metric has its best cut", fontsize=11)
     curves.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=5, frameon=False)
 
     position = np.arange(len(shown))[::-1]
     for offset, label, colour, height in (
         (0.19, "cut at 0.5", "#BBBBBB", [row.usual for row, _ in shown]),
-        (-0.19, "tuned cut", "#0072B2", [row.tuned for row, _ in shown]),
+        (-0.19, "tuned cut", "#444444", [row.tuned for row, _ in shown]),
     ):
         drawn = bars.barh(position + offset, height, height=0.36, color=colour, label=label)
         bars.bar_label(drawn, fmt="%.3f", padding=3, fontsize=8.5)

@@ -426,9 +426,13 @@ class Utility(LinearFractionalMetric):
         if not all(math.isfinite(gain) for gain in gains.values()):
             raise ValueError(f"the worth of each cell must be finite, got {gains}")
         if self.fp > self.tn:
-            raise NotMonotoneError(f"a false positive must not be worth more than a true negative, got {gains}")
+            raise NotMonotoneError(
+                f"a false positive must not be worth more than a true negative (costs are negative), got {gains}"
+            )
         if self.fn > self.tp:
-            raise NotMonotoneError(f"a false negative must not be worth more than a true positive, got {gains}")
+            raise NotMonotoneError(
+                f"a false negative must not be worth more than a true positive (costs are negative), got {gains}"
+            )
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return (self.tp, self.fp, self.fn, self.tn), (1, 1, 1, 1)
@@ -550,17 +554,28 @@ class FunctionMetric(Metric):
     extremes_at_corners = False
 
     def evaluate(self, confusion: Confusion) -> Any:
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 is how a function says that it is undefined
-            shape = np.shape(confusion.tp)
-            if shape == ():
-                return float(self.function(confusion))
-            try:
+        shape = np.shape(confusion.tp)
+        if shape == ():
+            return self._value_of(confusion)
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 is how a function says that it is undefined
                 values = np.asarray(self.function(confusion), dtype=float)
-            except (TypeError, ValueError):  # written for numbers: `if`, `max`, `math`
-                values = np.asarray(math.nan)
-            if values.shape == shape:
-                return values
-            return np.array([float(self.function(confusion[i])) for i in range(shape[0])])
+        except (TypeError, ValueError, ZeroDivisionError):  # written for numbers: `if`, `max`, `math`
+            values = np.asarray(math.nan)
+        if values.shape == shape:
+            return values
+        return np.array([self._value_of(confusion[i]) for i in range(shape[0])])
+
+    def _value_of(self, confusion: Confusion) -> float:
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return float(self.function(confusion))
+        except ZeroDivisionError:
+            return math.nan
+        except TypeError as error:
+            raise TypeError(
+                f"the metric {self.name!r} must be a function of one Confusion that returns a number ({error})"
+            ) from error
 
 
 CATALOGUE: dict[str, Callable[[], Metric]] = {
@@ -650,12 +665,14 @@ def _by_name(name: str) -> Metric:
     if plain in WITH_PARAMETERS:
         cls = WITH_PARAMETERS[plain]
         raise ValueError(f"{name!r} has parameters: pass surecut.metrics.{cls.__name__}(...) instead of the name")
+    if plain.endswith("_score"):
+        return _by_name(plain.removesuffix("_score"))
     if reason := _sklearn_names.refusal(plain):
         raise ValueError(reason)
     known = [*CATALOGUE, *ALIASES, *WITH_PARAMETERS]
     nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise ValueError(f"unknown metric {name!r}: {hint}The names are {', '.join(CATALOGUE)}, and f<beta> such as f1.5")
+    hint = f": did you mean {nearest[0]!r}?" if nearest else "."
+    raise ValueError(f"unknown metric {name!r}{hint} The names are {', '.join(CATALOGUE)}, and f<beta> such as f1.5")
 
 
 def _dot(weights: Cells, confusion: Confusion) -> Any:

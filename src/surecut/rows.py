@@ -13,8 +13,8 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import first_bins, scores_of_keys
-from surecut.tally import ScoreTally, tally_rows
+from surecut._kernels import first_bins
+from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,8 +136,8 @@ class ArrayRows:
         parts = self._on_all_cores(work)
         return np.minimum.reduce([part[0] for part in parts]), np.maximum.reduce([part[1] for part in parts])
 
-    def within(self, low: Any, high: Any) -> ArrayRows:
-        """The rows that lie in some bins (ascending), copied."""
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
         low, high = _joined(low, high)
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
@@ -151,8 +151,7 @@ class ArrayRows:
 
         found = [columns for part in self._on_all_cores(work) for columns in part]
         keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        labels = Labels(is_positive.view(np.uint8), np.uint8(1), np.uint8(0))
-        return ArrayRows(scores_of_keys(keys), labels, weights, self.kernels, workers=1)
+        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""

@@ -62,6 +62,15 @@ class Bins:
     exact: NDArray[np.bool_]
     counts: Counts
 
+    def merged_where(self, idle: NDArray[np.bool_]) -> Bins:
+        """These bins with every run of idle ones made one: no cut between them can be the best."""
+        starts = _representatives(idle)
+        ends = np.append(starts[1:], len(idle)) - 1
+        rows = np.add.reduceat(self.counts.rows, starts, axis=0)
+        unweighted = self.counts.weight is self.counts.rows
+        weight = rows if unweighted else np.add.reduceat(self.counts.weight, starts, axis=0)
+        return Bins(self.low[ends], self.high[starts], self.exact[starts] & ~idle[starts], Counts(rows, weight))
+
     def replaced(self, gone: NDArray[np.bool_], *others: Bins) -> Bins:
         """These bins with some of them gone and others in their place."""
         kept = Bins(self.low[~gone], self.high[~gone], self.exact[~gone], self.counts[~gone])
@@ -93,6 +102,7 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
             break
         bins = _with_extents(bins, unseen, rows) if unseen.any() else _divided(bins, unknown, rows)
     if unknown.any():
+        bins, unknown = bins.merged_where(~needed), unknown[_representatives(~needed)]
         bins = _sorted_out(bins, unknown, rows, sample, objectives)
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     try:
@@ -174,7 +184,7 @@ def _sorted_out(
 ) -> Bins:
     """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
     low, high = _ascending(bins, which)
-    tally = rows.within(low, high).tally()
+    tally = rows.collect(low, high)
     first_of_bin = len(tally) - np.searchsorted(tally.keys[::-1], high, side="right")[::-1]
     of_bin = np.arange(len(tally)) - np.repeat(first_of_bin, np.diff(first_of_bin, append=len(tally)))
     starts = np.flatnonzero(of_bin % GROUP == 0)  # no group reaches across the edge of a bin
@@ -189,6 +199,11 @@ def _sorted_out(
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
     single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
     return bins.replaced(np.isin(bins.low, group_low) & promising, single)
+
+
+def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The first of every run of idle bins, and every bin that is not idle."""
+    return np.flatnonzero(np.concatenate(([True], ~(idle[1:] & idle[:-1]))))
 
 
 def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
