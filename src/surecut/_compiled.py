@@ -20,6 +20,7 @@ from surecut._kernels import (
     MAGNITUDE,
     POSITIVE_MARK,
     SIGN,
+    FirstBins,
 )
 
 SIGN_SHIFT = np.int64(63)
@@ -88,11 +89,15 @@ def _locate(key: Any, low: Any, high: Any) -> Any:
     return -1
 
 
-def _histogram(
-    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, rows: Any, sums: Any
-) -> tuple[Any, Any, Any]:
+@numba.njit(inline="always")
+def _slot(bits: Any, bins: Any) -> Any:
+    """Where a negative row is counted; a positive one stands right behind."""
     smallest, largest, shift, half = bins
-    row_slots, sum_slots = rows.reshape(-1), sums.reshape(-1)
+    j = (min(max(bits & MAGNITUDE, smallest), largest) - smallest) >> shift
+    return ((j ^ (bits >> SIGN_SHIFT)) + half) << 1
+
+
+def _histogram(bits: Any, labels: Any, positive: Any, negative: Any, bins: Any, row_slots: Any) -> tuple[Any, Any, Any]:
     is_positive, slot = np.empty(PIECE, np.int64), np.empty(PIECE, np.uint64)
     known: Any = 0
     nans: Any = 0
@@ -103,22 +108,30 @@ def _histogram(
             is_positive[i] = label[i] == positive
             known += is_positive[i] | np.int64(label[i] == negative)
         for i in range(score.size):
-            magnitude = score[i] & MAGNITUDE
-            nans += np.int64(magnitude > INFINITY)
-            j = (min(max(magnitude, smallest), largest) - smallest) >> shift
-            slot[i] = (((j ^ (score[i] >> SIGN_SHIFT)) + half) << 1) + is_positive[i]
-        if weights.size == 0:
-            for i in range(score.size):
-                checksum += _mixed(score[i], is_positive[i])
-            for i in range(score.size):
-                row_slots[slot[i]] += 1
-        else:
-            weight = weights[start : start + PIECE]
-            for i in range(score.size):
-                if weight[i] > 0:
-                    checksum += _mixed(score[i], is_positive[i])
-                    row_slots[slot[i]] += 1
-                    sum_slots[slot[i]] += weight[i]
+            nans += np.int64((score[i] & MAGNITUDE) > INFINITY)
+            slot[i] = _slot(score[i], bins) + is_positive[i]
+        for i in range(score.size):
+            checksum += _mixed(score[i], is_positive[i])
+        for i in range(score.size):
+            row_slots[slot[i]] += 1
+    return bits.size - known, nans, checksum
+
+
+def _weighted_histogram(
+    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, row_slots: Any, sum_slots: Any
+) -> tuple[Any, Any, Any]:
+    known: Any = 0
+    nans: Any = 0
+    checksum: Any = np.int64(0)
+    for i in range(bits.size):
+        is_positive = np.int64(labels[i] == positive)
+        known += is_positive | np.int64(labels[i] == negative)
+        nans += np.int64((bits[i] & MAGNITUDE) > INFINITY)
+        if weights[i] > 0:
+            checksum += _mixed(bits[i], is_positive)
+            slot = np.uint64(_slot(bits[i], bins) + is_positive)
+            row_slots[slot] += 1
+            sum_slots[slot] += weights[i]
     return bits.size - known, nans, checksum
 
 
@@ -168,7 +181,20 @@ class CompiledKernels:
     """The compiled kernels; each is compiled, or read from numba's cache, when it is first called."""
 
     def __init__(self) -> None:
-        self.histogram = _Kernel(_histogram)
+        self._histogram = _Kernel(_histogram)
+        self._weighted_histogram = _Kernel(_weighted_histogram)
         self.count = _Kernel(_count)
         self.extent = _Kernel(_extent)
         self.select = _Kernel(_select)
+
+    def histogram(
+        self, bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+    ) -> tuple[int, int, int]:
+        """Count every row by bin and class. Less to compile at once: no weights, and counts that are flat already."""
+        found: tuple[int, int, int]
+        if len(weights):
+            flat = (rows.reshape(-1), sums.reshape(-1))
+            found = self._weighted_histogram(bits, labels, weights, positive, negative, tuple(bins), *flat)
+        else:
+            found = self._histogram(bits, labels, positive, negative, tuple(bins), rows.reshape(-1))
+        return found
