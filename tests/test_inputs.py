@@ -336,3 +336,7 @@ def test_messages_name_the_column():
         as_weights([-1], 1, name="importance")
     with pytest.raises(ValueError, match=re.escape("y_pred must be one-dimensional, got an array of shape (1, 2)")):
         Confusion.from_predictions([1], [[1, 0]])
+
+
+def test_two_labels_neither_of_which_is_one(tune):
+    assert "say which one is positive with pos_label=" in refusal(tune, [0, -1, 0, -1], SCORES)

@@ -455,7 +455,7 @@ def test_make_scorer_is_unwrapped():
 
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision", "roc_auc_ovr", "neg_log_loss", "neg_brier_score"])
 def test_metrics_that_no_cut_changes_are_refused_with_a_reason(name):
-    with pytest.raises(ValueError, match=f"'{name.removesuffix('_score')}' cannot be tuned by a cut: it judges"):
+    with pytest.raises(ValueError, match=f"'{name}' cannot be tuned by a cut: it judges"):
         get_metric(name)
 
 
@@ -518,3 +518,10 @@ def test_a_function_works_on_arrays_or_on_numbers():
     np.testing.assert_array_equal(get_metric(net_gain).evaluate(arrays), [0, 1, 7])
     np.testing.assert_array_equal(get_metric(only_numbers).evaluate(arrays), [0, 1, 7])
     np.testing.assert_array_equal(get_metric(lambda confusion: 2).evaluate(arrays), [2, 2, 2])
+
+
+def test_scorers_with_parameters_at_their_defaults_are_unwrapped():
+    score, make_scorer = sklearn.metrics.accuracy_score, sklearn.metrics.make_scorer
+    assert get_metric(make_scorer(score, normalize=True)) == Accuracy()
+    with pytest.raises(ValueError, match="parameters that change the metric"):
+        get_metric(make_scorer(score, normalize=False))

@@ -274,7 +274,10 @@ def _not_binary(codes: NDArray[Any], name: str) -> ValueError:
         return ValueError(
             f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
         )
-    return _too_many_classes(np.unique(codes).tolist(), name)
+    found = np.unique(codes).tolist()
+    if len(found) == 2:
+        return ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
+    return _too_many_classes(found, name)
 
 
 def _too_many_classes(found: list[Any], name: str) -> ValueError:

@@ -21,6 +21,9 @@ FUNCTIONS = {
 _HARMLESS = {"zero_division", "labels"}
 """Parameters of these functions that change nothing about a binary cut."""
 
+_DEFAULTS = {"normalize": True, "adjusted": False, "weights": None}
+"""Parameters that change the metric, and the values at which they do not."""
+
 _RANKING = "it judges the ranking of the scores, which no threshold changes"
 _PROBABILITY = "it judges probabilities, which no threshold changes"
 _REASONS = {
@@ -40,9 +43,8 @@ _AVERAGES = ("_macro", "_micro", "_samples", "_weighted")
 
 def refusal(name: str) -> str | None:
     """Why a scikit-learn scorer's name cannot be tuned for, or None if there is nothing to say about it."""
-    name = name.removesuffix("_score")
     for known, reason in _REASONS.items():
-        if name == known.removesuffix("_score") or (known in ("roc_auc",) and name.startswith(known)):
+        if name.removesuffix("_score") == known.removesuffix("_score") or name.startswith("roc_auc"):
             return f"{name!r} cannot be tuned by a cut: {reason}. Choose a metric of decisions, such as 'f1' or 'am'"
     for average in _AVERAGES:
         if name.endswith(average):
@@ -80,7 +82,8 @@ def unwrap(scorer: Callable[..., Any]) -> tuple[str, dict[str, Any]] | None:
             raise ValueError("fbeta_score needs a beta: make_scorer(fbeta_score, beta=2), or the name 'f2'")
         _require_none_left(name, parameters)
         return "fbeta", {"beta": float(beta)}
-    _require_none_left(name, {key: value for key, value in parameters.items() if value not in (None, False)})
+    changed = {key: value for key, value in parameters.items() if key not in _DEFAULTS or value != _DEFAULTS[key]}
+    _require_none_left(name, changed)
     return FUNCTIONS[name], {}
 
 

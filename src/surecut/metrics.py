@@ -665,10 +665,10 @@ def _by_name(name: str) -> Metric:
     if plain in WITH_PARAMETERS:
         cls = WITH_PARAMETERS[plain]
         raise ValueError(f"{name!r} has parameters: pass surecut.metrics.{cls.__name__}(...) instead of the name")
-    if plain.endswith("_score"):
-        return _by_name(plain.removesuffix("_score"))
     if reason := _sklearn_names.refusal(plain):
         raise ValueError(reason)
+    if plain.endswith("_score"):
+        return _by_name(plain.removesuffix("_score"))
     known = [*CATALOGUE, *ALIASES, *WITH_PARAMETERS]
     nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
     hint = f": did you mean {nearest[0]!r}?" if nearest else "."
