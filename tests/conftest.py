@@ -15,7 +15,15 @@ import pytest
 
 from surecut import _kernels, rows, search, tuning
 from surecut.confusion import Confusion
-from surecut.metrics import CATALOGUE, LinearFractional, Metric, Tversky, Utility, WeightedAccuracy
+from surecut.metrics import (
+    CATALOGUE,
+    LinearFractional,
+    LinearFractionalMetric,
+    Metric,
+    Tversky,
+    Utility,
+    WeightedAccuracy,
+)
 
 hypothesis.settings.register_profile("surecut", deadline=None, max_examples=60)
 hypothesis.settings.load_profile("surecut")
@@ -27,7 +35,7 @@ METRICS: dict[str, Metric] = {name: make() for name, make in CATALOGUE.items()} 
     "linear_fractional": LinearFractional(lambda prior: 2 * prior, -0.5, -2, lambda prior: prior + 1, 1, 0),
     "from_cells": LinearFractional.from_cells(numerator=(3, 0, 0, 1), denominator=(3, 1, 2, 1), name="from_cells"),
 }
-LINEAR_FRACTIONAL = {name: metric for name, metric in METRICS.items() if metric.linear_fractional}
+LINEAR_FRACTIONAL = {name: metric for name, metric in METRICS.items() if isinstance(metric, LinearFractionalMetric)}
 ON_HULL = LINEAR_FRACTIONAL | {"mcc": METRICS["mcc"]}
 WITH_THEOREM = {name: metric for name, metric in LINEAR_FRACTIONAL.items() if name != "precision"}
 

@@ -156,6 +156,16 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
     return weights
 
 
+def plain_number(values: Any) -> Any:
+    """A Python float for a result without dimensions; arrays as they are."""
+    return float(values) if np.ndim(values) == 0 else values
+
+
+def plain_name(name: str) -> str:
+    """A name as the catalogues spell it: lower case, with underscores."""
+    return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
 def require_same_length(**columns: Any) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
-
 ROUNDING = 8 * float(np.finfo(float).eps)
+"""What a sum of four rounded products may be off, relatively to its largest values."""
 
 
 @dataclass(frozen=True)

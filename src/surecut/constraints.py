@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from surecut._inputs import plain_name
 from surecut.confusion import Confusion
 from surecut.metrics import ALIASES, CATALOGUE, Cells, LinearFractionalMetric, Metric, get_metric
 
@@ -122,7 +123,7 @@ def _number(level: Any, constraint: Any) -> float:
 def _quantity(name: Any) -> Metric:
     if not isinstance(name, str):
         return get_metric(name)
-    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = plain_name(name)
     plain = RATE_ALIASES.get(plain, plain)
     if plain in RATES:
         return RATES[plain]

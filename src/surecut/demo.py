@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.cut import write_whole
+from surecut.cut import require_folder, write_whole
 from surecut.metrics import AM, Accuracy, FBeta, Jaccard, Metric, Utility
 from surecut.tally import ScoreTally
 
@@ -89,8 +89,7 @@ def show(out: Path, seed: int = 0) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {out}: there is no folder {out.parent}")
+    require_folder(out)  # before the work, not after it
     story = measure(seed)
     console = Console()
     sizes = ", ".join(f"{part} {number}" for part, number in story.sizes.items())

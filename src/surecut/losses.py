@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from surecut._inputs import plain_name, plain_number
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -69,7 +71,7 @@ class CompositeLoss(ABC):
     def conditional_risk(self, eta: ArrayLike, f: ArrayLike) -> Any:
         """Expected loss of f where Pr(y = 1) = η; what cannot happen costs nothing, even if it would cost ∞."""
         eta, f = np.broadcast_arrays(np.asarray(eta, dtype=float), np.asarray(f, dtype=float))
-        return _plain(_expected(eta, self.value(1, f)) + _expected(1 - eta, self.value(-1, f)))
+        return plain_number(_expected(eta, self.value(1, f)) + _expected(1 - eta, self.value(-1, f)))
 
     def bayes_risk(self, eta: ArrayLike) -> Any:
         """H(η), the smallest conditional risk; concave, and λ-strongly so for a strongly proper loss."""
@@ -78,7 +80,7 @@ class CompositeLoss(ABC):
     def conditional_regret(self, eta: ArrayLike, f: ArrayLike) -> Any:
         """Conditional risk of f beyond the smallest; never negative."""
         with np.errstate(invalid="ignore"):
-            return _plain(np.maximum(self.conditional_risk(eta, f) - self.bayes_risk(eta), 0.0))
+            return plain_number(np.maximum(self.conditional_risk(eta, f) - self.bayes_risk(eta), 0.0))
 
     def risk(self, y: ArrayLike, f: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
         """Mean loss of a sample."""
@@ -111,15 +113,15 @@ class MarginLoss(CompositeLoss):
 
     def value(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
-            return _plain(self.margin_value(_margin(y, f)))
+            return plain_number(self.margin_value(_margin(y, f)))
 
     def gradient(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
-            return _plain(_sign(y) * self.margin_slope(_margin(y, f)))
+            return plain_number(_sign(y) * self.margin_slope(_margin(y, f)))
 
     def hessian(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
-            return _plain(self.margin_curvature(_margin(y, f)))
+            return plain_number(self.margin_curvature(_margin(y, f)))
 
 
 class Logistic(MarginLoss):
@@ -138,14 +140,14 @@ class Logistic(MarginLoss):
         return special.expit(m) * special.expit(-m)
 
     def link(self, p: ArrayLike) -> Any:
-        return _plain(special.logit(_probability(p)))
+        return plain_number(special.logit(_probability(p)))
 
     def inverse_link(self, f: ArrayLike) -> Any:
-        return _plain(special.expit(np.asarray(f, dtype=float)))
+        return plain_number(special.expit(np.asarray(f, dtype=float)))
 
     def bayes_risk(self, eta: ArrayLike) -> Any:
         eta = _probability(eta)
-        return _plain(special.entr(eta) + special.entr(1 - eta))
+        return plain_number(special.entr(eta) + special.entr(1 - eta))
 
 
 class Squared(MarginLoss):
@@ -164,10 +166,10 @@ class Squared(MarginLoss):
         return np.full_like(m, 2.0)
 
     def link(self, p: ArrayLike) -> Any:
-        return _plain(2 * _probability(p) - 1)
+        return plain_number(2 * _probability(p) - 1)
 
     def inverse_link(self, f: ArrayLike) -> Any:
-        return _plain(np.clip((1 + np.asarray(f, dtype=float)) / 2, 0.0, 1.0))
+        return plain_number(np.clip((1 + np.asarray(f, dtype=float)) / 2, 0.0, 1.0))
 
 
 class Exponential(MarginLoss):
@@ -186,14 +188,14 @@ class Exponential(MarginLoss):
         return np.exp(-m)
 
     def link(self, p: ArrayLike) -> Any:
-        return _plain(special.logit(_probability(p)) / 2)
+        return plain_number(special.logit(_probability(p)) / 2)
 
     def inverse_link(self, f: ArrayLike) -> Any:
-        return _plain(special.expit(2 * np.asarray(f, dtype=float)))
+        return plain_number(special.expit(2 * np.asarray(f, dtype=float)))
 
     def bayes_risk(self, eta: ArrayLike) -> Any:
         eta = _probability(eta)
-        return _plain(2 * np.sqrt(eta * (1 - eta)))
+        return plain_number(2 * np.sqrt(eta * (1 - eta)))
 
 
 class SquaredHinge(MarginLoss):
@@ -212,10 +214,10 @@ class SquaredHinge(MarginLoss):
         return np.where(m < 1, 2.0, 0.0)
 
     def link(self, p: ArrayLike) -> Any:
-        return _plain(2 * _probability(p) - 1)
+        return plain_number(2 * _probability(p) - 1)
 
     def inverse_link(self, f: ArrayLike) -> Any:
-        return _plain(np.clip((1 + np.asarray(f, dtype=float)) / 2, 0.0, 1.0))
+        return plain_number(np.clip((1 + np.asarray(f, dtype=float)) / 2, 0.0, 1.0))
 
 
 class Spherical(MarginLoss):
@@ -240,11 +242,11 @@ class Spherical(MarginLoss):
 
     def link(self, p: ArrayLike) -> Any:
         p = _probability(p)
-        return _plain((2 * p - 1) / np.hypot(p, 1 - p))
+        return plain_number((2 * p - 1) / np.hypot(p, 1 - p))
 
     def inverse_link(self, f: ArrayLike) -> Any:
         inner = np.clip(np.asarray(f, dtype=float), -1.0, 1.0)
-        return _plain((1 + inner / np.sqrt(2 - inner**2)) / 2)
+        return plain_number((1 + inner / np.sqrt(2 - inner**2)) / 2)
 
 
 class Hinge(MarginLoss):
@@ -274,7 +276,7 @@ class Hinge(MarginLoss):
 
     def bayes_risk(self, eta: ArrayLike) -> Any:
         eta = _probability(eta)
-        return _plain(2 * np.minimum(eta, 1 - eta))
+        return plain_number(2 * np.minimum(eta, 1 - eta))
 
 
 CATALOGUE: dict[str, Callable[[], CompositeLoss]] = {
@@ -298,7 +300,7 @@ def get_loss(loss: str | CompositeLoss) -> CompositeLoss:
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"expected a loss or its name, got {loss!r}")
-    plain = loss.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = plain_name(loss)
     plain = ALIASES.get(plain, plain)
     if plain in CATALOGUE:
         return CATALOGUE[plain]()
@@ -398,7 +400,3 @@ def _probability(p: ArrayLike) -> NDArray[np.float64]:
 def _expected(probability: NDArray[np.float64], loss: Any) -> Any:
     with np.errstate(invalid="ignore"):
         return np.where(probability == 0, 0.0, probability * loss)
-
-
-def _plain(values: Any) -> Any:
-    return float(values) if np.ndim(values) == 0 else values

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut import _sklearn_names
+from surecut._inputs import plain_name, plain_number
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ class Metric(ABC):
     """Over a box of (FP, FN) the extremes stand at its corners, so that a bin of scores can be bounded unseen."""
     on_hull = False
     """The best cut of any scores is a vertex of their ROC convex hull, at any prior."""
-    linear_fractional = False
 
     @abstractmethod
     def evaluate(self, confusion: Confusion) -> Any:
@@ -145,7 +145,6 @@ class MetricConstants:
 class LinearFractionalMetric(Metric):
     """A ratio of two linear functions of the cells."""
 
-    linear_fractional = True
     on_hull = True
 
     @abstractmethod
@@ -160,7 +159,7 @@ class LinearFractionalMetric(Metric):
         numerator, denominator = self.cells(confusion.positives, confusion.negatives)
         with np.errstate(invalid="ignore", divide="ignore"):
             top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
-            return _scalar(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
+            return plain_number(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
 
     def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
         """(a₀, a₁, a₂), (b₀, b₁, b₂) of the paper's form, in rates, at a prior.
@@ -200,7 +199,7 @@ class LinearFractionalMetric(Metric):
         _, (b0, b1, b2) = self.coefficients(prior)
         corners = [b0 + b1 * fp + b2 * fn for fp in (0.0, 1 - prior) for fn in (0.0, prior)]
         smallest = np.minimum.reduce(np.broadcast_arrays(*corners))
-        return _scalar(np.where(np.abs(smallest) <= 1e-15 * (np.abs(b0) + np.abs(b1) + np.abs(b2)), 0.0, smallest))
+        return plain_number(np.where(np.abs(smallest) <= 1e-15 * (np.abs(b0) + np.abs(b1) + np.abs(b2)), 0.0, smallest))
 
     def constants(self, prior: Any, optimum: Any) -> MetricConstants:
         """γ, C, α, D at a prior, given the best attainable value Ψ*; scalars, or arrays of one shape.
@@ -223,10 +222,10 @@ class LinearFractionalMetric(Metric):
         corners = [self.value(fp, fn, prior) for fp in (0.0, 1 - prior) for fn in (0.0, prior)]
         slopes = [np.abs(b * value - a) for value in corners for a, b in ((a1, b1), (a2, b2))]
         return MetricConstants(
-            gamma=_scalar(gamma),
-            C=_scalar(costs / gamma),
-            alpha=_scalar(negative_cost / costs),
-            D=_scalar(np.maximum.reduce(np.broadcast_arrays(*slopes))),
+            gamma=plain_number(gamma),
+            C=plain_number(costs / gamma),
+            alpha=plain_number(negative_cost / costs),
+            D=plain_number(np.maximum.reduce(np.broadcast_arrays(*slopes))),
         )
 
     def _increases(self, rate: str, corner: str, prior: float) -> NotMonotoneError:
@@ -484,7 +483,7 @@ class LinearFractional(LinearFractionalMetric):
         return cls(*coefficients, name=name)
 
     def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
-        a0, a1, a2, b0, b1, b2 = (_scalar(c) for c in self._at(prior))
+        a0, a1, a2, b0, b1, b2 = (plain_number(c) for c in self._at(prior))
         return (a0, a1, a2), (b0, b1, b2)
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
@@ -512,7 +511,7 @@ class MCC(Metric):
         covariance = confusion.tp * _float(negatives) - confusion.fp * _float(positives)
         predicted = _float(confusion.predicted_positives)
         scale = np.sqrt(predicted * (positives + negatives - predicted)) * np.sqrt(_float(positives) * negatives)
-        return _scalar(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0))
+        return plain_number(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0))
 
 
 @dataclass(frozen=True)
@@ -524,7 +523,7 @@ class GMean(Metric):
     needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
-        return _scalar(np.sqrt(confusion.tp / confusion.positives * (confusion.tn / confusion.negatives)))
+        return plain_number(np.sqrt(confusion.tp / confusion.positives * (confusion.tn / confusion.negatives)))
 
 
 @dataclass(frozen=True)
@@ -539,7 +538,7 @@ class HMean(Metric):
         sensitivity = np.asarray(confusion.tp / confusion.positives)
         specificity = np.asarray(confusion.tn / confusion.negatives)
         both = sensitivity + specificity
-        return _scalar(np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both > 0))
+        return plain_number(np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both > 0))
 
 
 @dataclass(frozen=True)
@@ -656,7 +655,7 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
 
 
 def _by_name(name: str) -> Metric:
-    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = plain_name(name)
     plain = ALIASES.get(plain, plain)
     if plain in CATALOGUE:
         return CATALOGUE[plain]()
@@ -688,7 +687,7 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
 def _in_fp_fn(weights: Cells, prior: Any) -> Triple:
     """Rewrite a linear function of the cells in (1, FP, FN): TP = P − FN, TN = 1 − P − FP."""
     tp, fp, fn, tn = weights
-    return _scalar(tp * prior + tn * (1 - prior)), _scalar(fp - tn), _scalar(fn - tp)
+    return plain_number(tp * prior + tn * (1 - prior)), plain_number(fp - tn), plain_number(fn - tp)
 
 
 def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
@@ -719,7 +718,3 @@ def _first(prior: Any, where: Any) -> float:
 
 def _float(values: Any) -> Any:
     return np.asarray(values, dtype=float)
-
-
-def _scalar(values: Any) -> Any:
-    return float(values) if np.ndim(values) == 0 else values

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from surecut._inputs import plain_number
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
 from surecut.losses import get_loss
@@ -86,7 +87,7 @@ class FiniteDomain:
     @property
     def prior(self) -> Any:
         """P = Pr(y = 1)."""
-        return _plain(self.positive.sum(axis=-1))
+        return plain_number(self.positive.sum(axis=-1))
 
     def confusion(self, h: ArrayLike) -> Confusion:
         """Rates of a classifier, given as booleans (or weights in [0, 1]) over the points."""
@@ -138,7 +139,7 @@ class FiniteDomain:
         chosen = (values >= best - TIE * np.abs(best)).argmax(axis=-1)[..., None]
         thresholds = np.concatenate((zero + np.inf, ordered), axis=-1)
         threshold = np.take_along_axis(thresholds, chosen, axis=-1)[..., 0]
-        return TunedCut(_plain(threshold), _plain(np.take_along_axis(values, chosen, axis=-1)[..., 0]))
+        return TunedCut(plain_number(threshold), plain_number(np.take_along_axis(values, chosen, axis=-1)[..., 0]))
 
     def classify(self, f: ArrayLike, threshold: ArrayLike) -> NDArray[np.bool_]:
         """h_{f,θ}: positive where f ≥ θ; θ = +inf predicts nothing."""
@@ -154,13 +155,13 @@ class FiniteDomain:
         regret = get_loss(loss).conditional_regret(self.eta, f)
         probability = np.asarray(self.probability)
         with np.errstate(invalid="ignore"):
-            return _plain(np.where(probability == 0, 0.0, probability * regret).sum(axis=-1))
+            return plain_number(np.where(probability == 0, 0.0, probability * regret).sum(axis=-1))
 
     def cost_regret(self, alpha: ArrayLike, h: ArrayLike) -> Any:
         """Reg_α(h): expected α·[false positive] + (1−α)·[false negative], beyond that of sgn(η − α)."""
         share = np.asarray(alpha, dtype=float)[..., None]
         wrong = np.asarray(h, dtype=bool) != (np.asarray(self.eta) >= share)
-        return _plain((np.asarray(self.probability) * wrong * np.abs(np.asarray(self.eta) - share)).sum(axis=-1))
+        return plain_number((np.asarray(self.probability) * wrong * np.abs(np.asarray(self.eta) - share)).sum(axis=-1))
 
     def alpha(self, metric: str | Metric) -> Any:
         """α of equation (3): thresholding η at it attains Ψ*."""
@@ -242,7 +243,3 @@ class LogisticModel:
         """n points, and the domain that they make with their η."""
         X = np.random.default_rng(random_state).standard_normal((n, len(np.asarray(self.weights))))
         return X, FiniteDomain(1 / n, self.eta(X))
-
-
-def _plain(values: Any) -> Any:
-    return float(values) if np.ndim(values) == 0 else values

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import plain_number
 from surecut.losses import get_loss
 from surecut.metrics import MetricConstants, NoTheoremError, get_metric
 
@@ -94,14 +95,14 @@ def cost_threshold(alpha: ArrayLike, loss: str | CompositeLoss) -> Any:
 def cost_regret_bound(loss: str | CompositeLoss, loss_regret: ArrayLike) -> Bound:
     """Proposition 5: Reg_α(h_{f,ψ(α)}) ≤ √(2/λ) √Reg_ℓ(f), for all α at once."""
     strength = _strength(loss)
-    approximation = _plain(np.sqrt(2 / strength) * np.sqrt(_array(loss_regret)))
+    approximation = plain_number(np.sqrt(2 / strength) * np.sqrt(_array(loss_regret)))
     return Bound(approximation, approximation, strong_properness=strength)
 
 
 def regret_bound_by_cost(metric: str | Metric, prior: ArrayLike, optimum: ArrayLike, cost_regret: ArrayLike) -> Bound:
     """Proposition 4: Reg_Ψ(h) ≤ C · Reg_α(h) for every classifier h."""
     parts = constants(metric, prior, optimum)
-    approximation = _plain(parts.C * _array(cost_regret))
+    approximation = plain_number(parts.C * _array(cost_regret))
     return Bound(approximation, approximation, constants=parts)
 
 
@@ -114,7 +115,7 @@ def regret_bound(
     0.0894
     """
     parts, strength = constants(metric, prior, optimum), _strength(loss)
-    approximation = _plain(parts.C * np.sqrt(2 / strength) * np.sqrt(_array(loss_regret)))
+    approximation = plain_number(parts.C * np.sqrt(2 / strength) * np.sqrt(_array(loss_regret)))
     return Bound(approximation, approximation, constants=parts, strong_properness=strength)
 
 
@@ -196,11 +197,11 @@ def estimation_term(parts: MetricConstants, n: int, confidence: float) -> Any:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
     deviation = np.sqrt((4 * (1 + np.log(n)) + 2 * np.log(16 / (1 - confidence))) / n)
-    return _plain(16 * parts.D / parts.gamma * deviation)
+    return plain_number(16 * parts.D / parts.gamma * deviation)
 
 
 def _with_estimation(bound: Bound, estimation: Any, n: int, confidence: float) -> Bound:
-    value = _plain(bound.approximation + estimation)
+    value = plain_number(bound.approximation + estimation)
     return replace(bound, value=value, estimation=estimation, n=n, confidence=confidence)
 
 
@@ -214,7 +215,3 @@ def _strength(loss: str | CompositeLoss) -> float:
 def _array(values: ArrayLike) -> Any:
     array = np.asarray(values, dtype=float)
     return float(array) if array.ndim == 0 else array
-
-
-def _plain(values: Any) -> Any:
-    return float(values) if np.ndim(values) == 0 else values
