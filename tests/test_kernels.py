@@ -113,9 +113,10 @@ def blocks():
 
 def ranges(generator, bits, count):
     """Disjoint ranges of keys, ascending, that hold some of the rows."""
-    ends = np.unique(
-        np.concatenate((ordered_keys(bits.view(float)), generator.integers(0, 2**64, 40, dtype=np.uint64)))
-    )
+    scores = bits.view(float)
+    lowest, highest = ordered_keys(np.array([-np.inf, np.inf]))
+    some = generator.integers(lowest, highest, 40, dtype=np.uint64, endpoint=True)
+    ends = np.unique(np.concatenate((ordered_keys(scores[~np.isnan(scores)]), some, [lowest, highest])))
     chosen = np.sort(generator.choice(len(ends), min(2 * count, len(ends) // 2 * 2), replace=False))
     return np.ascontiguousarray(ends[chosen[::2]]), np.ascontiguousarray(ends[chosen[1::2]])
 

@@ -31,6 +31,11 @@ HALF_WORD = np.int64(32)
 LOW_WORD = np.int64(0xFFFF_FFFF)
 POSITIVE_MARK = np.int64(0x9E37_79B9)
 
+NONE, SEVERAL = np.int64(-1), np.int64(-2)
+"""Bits of no score (they are NaNs), that say of a bin: no score was seen in it, or more than one."""
+
+NO_BINS = np.empty(0, dtype=np.int64)
+
 
 class FirstBins(NamedTuple):
     """Bins by leading bits, over a window of magnitudes; what is smaller or larger goes to the window's end bins.
@@ -59,22 +64,53 @@ class FirstBins(NamedTuple):
 
 
 def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
-    """Bins that suit the scores of a sample, at most 2**bits. Any sample gives right answers."""
+    """Bins that suit the scores of a sample, about 2**bits of each sign. Any sample gives right answers.
+
+    The window leaves out the sample's extremes, which would make it wide. Tied scores have no long tails, and should
+    have a bin each: their window holds them all, down to a first bin for zero.
+    """
     signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
     magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
-    smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
+    tied = are_tied(sample)
+    if tied:
+        smallest, largest = magnitude[min(np.searchsorted(magnitude, 1), len(magnitude) - 1)], magnitude[-1]
+    else:
+        smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
     shift = max(0, int(largest - smallest).bit_length() - (bits - signs + 1))
+    smallest = max(0, int(smallest) - (1 << shift)) if tied else smallest
     half = (int(largest - smallest) >> shift) + 1
     return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
+
+
+def are_tied(sample: NDArray[np.float64]) -> bool:
+    """Whether so many scores of a sample are equal that few bins will hold more than one.
+
+    >>> are_tied(np.array([0.1, 0.2, 0.2, 0.1, 0.3, 0.2])), are_tied(np.array([0.1, 0.2, 0.3, 0.4]))
+    (True, False)
+    """
+    ordered = np.sort(sample)
+    return 2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample)
 
 
 class Kernels(Protocol):
     """What a search asks of the rows, one block at a time."""
 
     def histogram(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+        self,
+        bits: Any,
+        labels: Any,
+        weights: Any,
+        positive: Any,
+        negative: Any,
+        bins: FirstBins,
+        rows: Any,
+        sums: Any,
+        only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
-        """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum."""
+        """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum.
+
+        `only`, where it is not empty, says of each bin which one score was seen in it: its bits, `NONE` or `SEVERAL`.
+        """
 
     def count(
         self, bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
@@ -134,7 +170,15 @@ class NumpyKernels:
 
     @staticmethod
     def histogram(
-        bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+        bits: Any,
+        labels: Any,
+        weights: Any,
+        positive: Any,
+        negative: Any,
+        bins: FirstBins,
+        rows: Any,
+        sums: Any,
+        only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
         is_positive = labels == positive
         strangers = len(labels) - int(np.count_nonzero(is_positive))
@@ -150,6 +194,8 @@ class NumpyKernels:
             part >>= bins.shift
             part ^= bits >> 63
             part += bins.half
+            if len(only):
+                _note_scores(part, bits, only)
             _add_counts(part, is_positive, weights, rows, sums)
         return strangers, nans, checksum(bits, is_positive)
 
@@ -205,6 +251,16 @@ def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
     if present.all():
         return (*columns, weights)
     return (*(column[present] for column in columns), weights[present])
+
+
+def _note_scores(part: Any, bits: Any, only: Any) -> None:
+    """Note the one score of each part, or that there are several."""
+    other = np.flatnonzero(only[part] != bits)
+    if len(other):
+        part, bits = part[other], bits[other]
+        first = only[part] == NONE
+        only[part[first]] = bits[first]
+        only[part[only[part] != bits]] = SEVERAL
 
 
 def _add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import first_bins
+from surecut._kernels import NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
@@ -21,22 +21,27 @@ if TYPE_CHECKING:
 
     from surecut._kernels import Kernels
 
-BLOCK = 1 << 18
+BLOCK = 1 << 16
 """Rows that a kernel reads at once: small enough that converted scores stay in cache, and Ctrl-C is heard."""
 
+ROWS_PER_WORKER = 1 << 19
+"""Fewer rows are not worth another thread."""
+
 NO_WEIGHTS = np.empty(0)
+
+MINUS_ZERO = np.array(-0.0).view(np.int64)
 
 
 @dataclass
 class Counts:
     """Number of rows and sum of weights, by bin and class (negatives first). Without weights they are one array."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[Any]
     weight: NDArray[Any]
 
     @classmethod
-    def zeros(cls, bins: int, weighted: bool) -> Counts:
-        rows = np.zeros((bins, 2), dtype=np.int64)
+    def zeros(cls, bins: int, weighted: bool, dtype: type[np.signedinteger[Any]] = np.int64) -> Counts:
+        rows = np.zeros((bins, 2), dtype=dtype)
         return cls(rows, np.zeros((bins, 2)) if weighted else rows)
 
     def move(self, source: int, target: int) -> None:
@@ -73,7 +78,7 @@ class ArrayRows:
     def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ArrayRows:
         kernels = _kernels.available(len(scores))
         threaded = not isinstance(kernels, _kernels.NumpyKernels)  # NumPy's counting holds the interpreter's lock
-        workers = min(available_cores(), 1 + len(scores) // (4 * BLOCK)) if threaded else 1
+        workers = min(available_cores(), 1 + len(scores) // ROWS_PER_WORKER) if threaded else 1
         return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, workers)
 
     @property
@@ -84,29 +89,41 @@ class ArrayRows:
         return len(self.scores)
 
     def histogram(self) -> Histogram:
-        """All rows, counted in bins that suit them. Checks labels and scores."""
-        bins = first_bins(self._sample())
+        """All rows, counted in bins that suit them. Checks labels and scores.
 
-        def work(blocks: Iterator[slice]) -> tuple[Counts, int, int, int]:
-            counts = Counts.zeros(2 * int(bins.half), self.weighted)
+        Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
+        """
+        sample = self._sample()
+        bins = first_bins(sample)
+        tied = are_tied(sample)
+        small = np.int32 if len(self) < 2**31 else np.int64  # what is small stays in cache
+
+        def work(blocks: Iterator[slice]) -> tuple[Counts, Any, int, int, int]:
+            counts = Counts.zeros(2 * int(bins.half), self.weighted, small)
+            only = np.full(2 * int(bins.half), NONE) if tied else NO_BINS
             strangers = nans = checksum = 0
+            classes = self.labels.positive, self.labels.negative
             for block in blocks:
-                bits, labels, weights = self._columns(block)
                 found = self.kernels.histogram(
-                    bits, labels, weights, self.labels.positive, self.labels.negative, bins, counts.rows, counts.weight
+                    *self._columns(block), *classes, bins, counts.rows, counts.weight, only
                 )
                 strangers, nans, checksum = strangers + found[0], nans + found[1], checksum + int(found[2])
-            return counts, strangers, nans, checksum
+            return counts, only, strangers, nans, checksum
 
         parts = self._on_all_cores(work)
-        if any(part[1] for part in parts):
-            self.labels.check()
         if any(part[2] for part in parts):
+            self.labels.check()
+        if any(part[3] for part in parts):
             require_no_nan(self.scores)
         counts = _sum([part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
-        return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
+        low, high = bins.ends(occupied)
+        if tied:
+            score = _agreed([part[1] for part in parts], int(bins.half)).view(np.float64)[occupied]
+            alone = ~np.isnan(score)
+            low[alone] = high[alone] = ordered_keys(score[alone])
+        return Histogram(low, high, counts[occupied], sum(part[4] for part in parts) % 2**64)
 
     def count(self, low: Any, high: Any, shift: Any) -> Counts:
         """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
@@ -141,11 +158,10 @@ class ArrayRows:
         low, high = _joined(low, high)
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
+            out = (np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.bool_), np.empty(BLOCK if self.weighted else 0))
             found = []
             for block in blocks:
-                bits, labels, weights = self._columns(block)
-                out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
-                n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
+                n = self.kernels.select(*self._columns(block), self.labels.positive, low, high, out)
                 found.append((out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy()))
             return found
 
@@ -177,8 +193,9 @@ class ArrayRows:
         shares = [_blocks(start, end) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
-        with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(work, shares))
+        with ThreadPoolExecutor(self.workers - 1) as pool:
+            others = [pool.submit(work, share) for share in shares[1:]]
+            return [work(shares[0]), *(other.result() for other in others)]
 
 
 def available_cores() -> int:
@@ -193,11 +210,24 @@ def _blocks(start: int, end: int) -> Iterator[slice]:
 
 
 def _sum(parts: list[Counts]) -> Counts:
-    total = parts[0]
+    rows = np.add.reduce([part.rows for part in parts], dtype=np.int64)
+    if parts[0].weight is parts[0].rows:
+        return Counts(rows, rows)
+    return Counts(rows, np.add.reduce([part.weight for part in parts]))
+
+
+def _agreed(parts: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
+    """What shares of the rows found to be the only score of each bin, put together; the bins about zero are one."""
+    only = parts[0]
     for part in parts[1:]:
-        rows = total.rows + part.rows
-        total = Counts(rows, rows if total.weight is total.rows else total.weight + part.weight)
-    return total
+        _agree(only, part)
+    only[half - 1 : half][only[half - 1 : half] == MINUS_ZERO] = 0
+    _agree(only[half : half + 1], only[half - 1 : half])
+    return only
+
+
+def _agree(only: NDArray[np.int64], other: NDArray[np.int64]) -> None:
+    only[:] = np.where(only == NONE, other, np.where((only == other) | (other == NONE), only, SEVERAL))
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -92,7 +92,7 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.scores.dtype, fingerprint(total, histogram.checksum), rows.weighted)
-    bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
+    bins = Bins(histogram.low, histogram.high, histogram.low == histogram.high, histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
         promising, needed = _needed(bins, sample, objectives)
