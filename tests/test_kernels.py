@@ -54,8 +54,7 @@ def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(sco
     """The bin that a kernel counts a score in is the bin whose ends enclose its key."""
     sample = np.array([choice.choice(scores.tolist()) for _ in range(3)])
     bins = first_bins(sample, bits)
-    every = np.arange(2 * int(bins.half))
-    low, high = bins.ends(every)
+    low, high = bins.ends(np.arange(2 * int(bins.half)))
     for score in scores:
         rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
         column = np.array([score])
@@ -63,9 +62,10 @@ def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(sco
         (slot,) = np.flatnonzero(rows.any(axis=1))
         slot = max(slot, int(bins.half)) if slot == int(bins.half) - 1 else slot
         assert low[slot] <= ordered_keys(column)[0] <= high[slot]
+    low, high = (np.delete(ends, int(bins.half) - 1) for ends in (low, high))
     assert (low <= high).all()
-    kept = np.delete(every, int(bins.half) - 1)
-    assert (high[kept][:-1] + np.uint64(1) == low[kept][1:]).all()
+    assert (high[:-1] + np.uint64(1) == low[1:]).all()
+    assert (low[0], high[-1]) == tuple(ordered_keys(np.array([-np.inf, np.inf])))
 
 
 # The checksum

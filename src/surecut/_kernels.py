@@ -25,6 +25,7 @@ MAGNITUDE = np.int64((1 << 63) - 1)
 INFINITY = np.int64(0x7FF0_0000_0000_0000)
 LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
 KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
 KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
 
 HALF_WORD = np.int64(32)
@@ -50,17 +51,16 @@ class FirstBins(NamedTuple):
     half: np.int64
 
     def ends(self, which: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Lowest and highest key of some bins."""
-        positive = which >= self.half
-        j = np.where(positive, which - self.half, self.half - 1 - which)
-        inner = np.where(j == 0, 0, self.smallest + (j << self.shift))
-        outer = self.smallest + ((j + 1) << self.shift) - 1
-        last = j == self.half - 1
-        near = SIGN | inner.astype(np.uint64)
-        far_up = SIGN | np.where(last, LARGEST_FINITE, outer).astype(np.uint64)
-        far_down = ~(SIGN | np.where(last, INFINITY, outer).astype(np.uint64))
-        above_zero = which > self.half
-        return np.where(above_zero, near, far_down), np.where(positive, far_up, ~near)
+        """Lowest and highest key of some bins, where `half` stands for both bins beside zero."""
+        from_zero = which - self.half
+        distance = (self.smallest + (np.maximum(np.abs(from_zero), 1) << self.shift)).view(np.uint64)
+        low = np.where(from_zero > 0, SIGN + distance, SIGN - distance)
+        high = low + np.uint64((1 << int(self.shift)) - 1)
+        about_zero = from_zero == 0
+        high[about_zero] = (SIGN + distance[about_zero]) - np.uint64(1)
+        lowest, highest = (0 if self.half > 1 else self.half), 2 * self.half - 1
+        low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)
+        return low, high
 
 
 def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from surecut._kernels import Kernels
 
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Rows that a kernel reads at once: small enough that converted scores stay in cache, and Ctrl-C is heard."""
 
 ROWS_PER_WORKER = 1 << 19
@@ -120,7 +121,7 @@ class ArrayRows:
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         low, high = bins.ends(occupied)
         if tied:
-            score = _agreed([part[1] for part in parts], int(bins.half)).view(np.float64)[occupied]
+            score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
             alone = ~np.isnan(score)
             low[alone] = high[alone] = ordered_keys(score[alone])
         return Histogram(low, high, counts[occupied], sum(part[4] for part in parts) % 2**64)
@@ -210,24 +211,22 @@ def _blocks(start: int, end: int) -> Iterator[slice]:
 
 
 def _sum(parts: list[Counts]) -> Counts:
-    rows = np.add.reduce([part.rows for part in parts], dtype=np.int64)
-    if parts[0].weight is parts[0].rows:
-        return Counts(rows, rows)
-    return Counts(rows, np.add.reduce([part.weight for part in parts]))
-
-
-def _agreed(parts: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
-    """What shares of the rows found to be the only score of each bin, put together; the bins about zero are one."""
-    only = parts[0]
+    rows = parts[0].rows.astype(np.int64, copy=False)
     for part in parts[1:]:
-        _agree(only, part)
-    only[half - 1 : half][only[half - 1 : half] == MINUS_ZERO] = 0
-    _agree(only[half : half + 1], only[half - 1 : half])
+        rows += part.rows
+    return Counts(rows, rows if parts[0].weight is parts[0].rows else sum(part.weight for part in parts))
+
+
+def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
+    """What shares of the rows found to be the only score of each bin, put together; the bins about zero are one."""
+
+    def both(one: Any, other: Any) -> Any:
+        return np.where(one == NONE, other, np.where((one == other) | (other == NONE), one, SEVERAL))
+
+    only = reduce(both, found)
+    below_zero = 0 if only[half - 1] == MINUS_ZERO else only[half - 1]
+    only[half] = both(only[half], below_zero)
     return only
-
-
-def _agree(only: NDArray[np.int64], other: NDArray[np.int64]) -> None:
-    only[:] = np.where(only == NONE, other, np.where((only == other) | (other == NONE), only, SEVERAL))
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -8,8 +8,8 @@ divided, until what is left in question is sorted. The result is that of trying 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SORTED_AT_ONCE = 1 << 12
 SORTED_SHARE = 16
 
 GROUP = 64
-"""Sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
+"""Bins and sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
 
 PARTS = 1 << 15
 """Into so many parts the bins in question are divided, all together."""
@@ -54,37 +54,47 @@ class Bins:
     """A partition of the rows by score, in descending order.
 
     `low` and `high` are the ends of each bin, as keys; where `exact`, they are scores that occur. A bin of one score
-    (`low == high`) holds no cut but its edge.
+    (`low == high`) holds no cut but its edge. An `idle` bin may hold cuts, but not the best one.
     """
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     exact: NDArray[np.bool_]
+    idle: NDArray[np.bool_]
     counts: Counts
 
-    def merged_where(self, idle: NDArray[np.bool_]) -> Bins:
-        """These bins with every run of idle ones made one: no cut between them can be the best."""
-        starts = _representatives(idle)
-        ends = np.append(starts[1:], len(idle)) - 1
+    @classmethod
+    def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64], exact: Any, counts: Counts) -> Bins:
+        """Bins none of which is idle."""
+        return cls(low, high, np.broadcast_to(exact, low.shape), np.zeros(len(low), dtype=bool), counts)
+
+    def __getitem__(self, index: Any) -> Bins:
+        return Bins(self.low[index], self.high[index], self.exact[index], self.idle[index], self.counts[index])
+
+    def merged(self, starts: NDArray[np.intp]) -> Bins:
+        """These bins made into fewer, each of which starts with one of them."""
+        ends = np.append(starts[1:], len(self.low)) - 1
         rows = np.add.reduceat(self.counts.rows, starts, axis=0)
         unweighted = self.counts.weight is self.counts.rows
         weight = rows if unweighted else np.add.reduceat(self.counts.weight, starts, axis=0)
-        return Bins(self.low[ends], self.high[starts], self.exact[starts] & ~idle[starts], Counts(rows, weight))
+        exact, idle = self.exact[starts] & self.exact[ends], self.idle[starts] & self.idle[ends]
+        return Bins(self.low[ends], self.high[starts], exact, idle, Counts(rows, weight))
 
-    def replaced(self, gone: NDArray[np.bool_], *others: Bins) -> Bins:
+    def merged_where(self, idle: NDArray[np.bool_]) -> Bins:
+        """These bins with every run of idle ones made one."""
+        return replace(self, idle=idle).merged(_representatives(idle))
+
+    def replaced(self, gone: NDArray[np.bool_], others: Bins) -> Bins:
         """These bins with some of them gone and others in their place."""
-        kept = Bins(self.low[~gone], self.high[~gone], self.exact[~gone], self.counts[~gone])
-        every = (kept, *others)
-        low = np.concatenate([bins.low for bins in every])
-        order = np.argsort(low, kind="stable")[::-1]  # two sorted runs, which a merge sort joins
-        rows = np.concatenate([bins.counts.rows for bins in every])[order]
+        both = (self[~gone], others)
+        rows = np.concatenate([bins.counts.rows for bins in both])
         unweighted = self.counts.weight is self.counts.rows
-        return Bins(
-            low[order],
-            np.concatenate([bins.high for bins in every])[order],
-            np.concatenate([bins.exact for bins in every])[order],
-            Counts(rows, rows if unweighted else np.concatenate([bins.counts.weight for bins in every])[order]),
+        weight = rows if unweighted else np.concatenate([bins.counts.weight for bins in both])
+        low, high, exact, idle = (
+            np.concatenate([getattr(bins, column) for bins in both]) for column in ("low", "high", "exact", "idle")
         )
+        order = np.argsort(low, kind="stable")[::-1]  # two sorted runs, which a merge sort joins
+        return Bins(low, high, exact, idle, Counts(rows, weight))[order]
 
 
 def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
@@ -92,7 +102,8 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.scores.dtype, fingerprint(total, histogram.checksum), rows.weighted)
-    bins = Bins(histogram.low, histogram.high, histogram.low == histogram.high, histogram.counts)
+    bins = Bins.of(histogram.low, histogram.high, histogram.low == histogram.high, histogram.counts)
+    bins = _thinned(bins, sample, objectives)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
         promising, needed = _needed(bins, sample, objectives)
@@ -113,6 +124,13 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
+def _thinned(bins: Bins, sample: Sample, objectives: list[Objective]) -> Bins:
+    """These bins, judged in groups: those of all groups in which no optimum can hide are made one."""
+    starts = np.arange(0, len(bins.low), GROUP)
+    _, needed = _needed(bins.merged(starts), sample, objectives)
+    return bins.merged_where(np.repeat(~needed, np.diff(starts, append=len(bins.low))))
+
+
 def _needed(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
     promising = np.zeros(len(bins.low), dtype=bool)
@@ -120,9 +138,9 @@ def _needed(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[ND
     edges = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     for objective in objectives:
         hiding, winners = _promising(edges, objective)
-        promising |= hiding
-        needed |= hiding
+        promising |= hiding & ~bins.idle
         needed[np.maximum(winners - 1, 0)] = True  # edge i accepts bins 0 … i − 1; edge 0 ends at the highest score
+    needed |= promising
     needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
     return promising, needed
 
@@ -160,7 +178,7 @@ def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins
     smallest, largest = rows.extent(*_ascending(bins, which))
     low, high = bins.low.copy(), bins.high.copy()
     low[which], high[which] = smallest[::-1], largest[::-1]
-    return Bins(low, high, bins.exact | which, bins.counts)
+    return replace(bins, low=low, high=high, exact=bins.exact | which)
 
 
 def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
@@ -176,7 +194,7 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     part_high = first + np.minimum((number << shift) + ((np.uint64(1) << shift) - np.uint64(1)), width)
     occupied = np.flatnonzero(counts.rows.any(axis=1))
     part_low, part_high = part_low[occupied], part_high[occupied]
-    return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
+    return bins.replaced(which, Bins.of(part_low, part_high, part_low == part_high, counts[occupied]))
 
 
 def _sorted_out(
@@ -192,13 +210,11 @@ def _sorted_out(
     group_low = tally.keys[starts + sizes - 1]
     group_rows = np.add.reduceat(tally.rows, starts, axis=0)
     group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
-    exact = np.ones(len(starts), dtype=bool)
-    bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
+    bins = bins.replaced(which, Bins.of(group_low, tally.keys[starts], True, Counts(group_rows, group_weight)))
     promising, _ = _needed(bins, sample, objectives)
     opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
-    single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
-    return bins.replaced(np.isin(bins.low, group_low) & promising, single)
+    return bins.replaced(promising & np.isin(bins.low, group_low), Bins.of(keys, keys, True, counts))
 
 
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:
