@@ -14,7 +14,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys
+from surecut._kernels import NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys, scores_of_keys
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
@@ -156,7 +156,16 @@ class ArrayRows:
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
-        low, high = _joined(low, high)
+        keys, is_positive, weights = self._selected(low, high)
+        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+
+    def near(self, low: Any, high: Any) -> ArrayRows:
+        """The rows that lie in some bins (ascending), as a source of their own."""
+        keys, is_positive, weights = self._selected(low, high)
+        return ArrayRows(scores_of_keys(keys), Labels(is_positive, True, False), weights, self.kernels, workers=1)
+
+    def _selected(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        low, high = joined_ranges(low, high)
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
             out = (np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.bool_), np.empty(BLOCK if self.weighted else 0))
@@ -168,7 +177,7 @@ class ArrayRows:
 
         found = [columns for part in self._on_all_cores(work) for columns in part]
         keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+        return keys, is_positive, weights
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""
@@ -229,7 +238,7 @@ def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
     return only
 
 
-def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def joined_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Ranges of keys, with those that touch made one."""
     apart = high[:-1] + np.uint64(1) != low[1:]
     return low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]
