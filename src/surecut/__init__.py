@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surecut import losses, metrics, population, theory
+    from surecut.averaging import tune_thresholds
     from surecut.candidates import Hull
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
     from surecut.metrics import get_metric
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -24,10 +26,12 @@ _HOME = {
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
+    "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "get_metric": "surecut.metrics",
     "tune_threshold": "surecut.tuning",
+    "tune_thresholds": "surecut.averaging",
 }
 _MODULES = ("losses", "metrics", "population", "theory")
 
@@ -37,6 +41,7 @@ __all__ = [
     "Cut",
     "Hull",
     "InfeasibleError",
+    "MultilabelCut",
     "PlugInClassifier",
     "ScoreTally",
     "get_metric",
@@ -45,6 +50,7 @@ __all__ = [
     "population",
     "theory",
     "tune_threshold",
+    "tune_thresholds",
 ]
 
 

@@ -1,0 +1,175 @@
+"""Many labels: a threshold for each (macro), or one for all (micro, samples)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_weights
+from surecut._matrices import aligned, label_matrix, score_matrix
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.label_sources import LabelSource, label_source
+from surecut.metrics import get_metric
+from surecut.multilabel_cut import AVERAGES, MultilabelCut, macro_value, values_per_label
+from surecut.search import Objective
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from surecut.cut import Cut
+    from surecut.tally import ScoreTally
+    from surecut.tuning import MetricLike
+
+
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    sample_weight: ArrayLike | None = None,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    labels: Iterable[Any] | None = None,
+) -> MultilabelCut:
+    """Find the thresholds at which a metric, averaged over labels, is best: exactly.
+
+    Parameters
+    ----------
+    Y_true
+        Labels of shape (rows, labels), 0 and 1: an array, a sparse matrix, or a pandas or Polars frame.
+    Y_score
+        Scores of the same shape. In a sparse matrix an absent score is never predicted; a stored 0 is a score.
+    metric
+        A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
+    average
+        ``"macro"``: the mean of the labels' values, a threshold for each label. ``"micro"``: the value of the added
+        counts, one threshold for all.
+    sample_weight
+        Weights of the rows, not negative. A weight of 2 means the row twice.
+    constraint
+        Conditions on each label's cut (on the pooled cut, if micro), as in `tune_threshold`.
+    labels
+        Names of the labels; else the frame's column names, or positions.
+
+    Returns
+    -------
+    MultilabelCut
+        The thresholds, the averaged value, each label's value. A label on whose rows the metric is undefined (F1
+        without a positive) takes the shared threshold, that of the micro cut, and `MultilabelCut.shared` says so.
+
+    Examples
+    --------
+    >>> Y_true = [[1, 0], [0, 1], [1, 0], [0, 1]]
+    >>> Y_score = [[0.5, 0.25], [0.25, 0.75], [1.0, 0.5], [0.75, 1.0]]
+    >>> print(tune_thresholds(Y_true, Y_score, average="micro"))
+    2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows
+    """
+    objective = Objective(get_metric(metric), parse_constraints(constraint))
+    _check_average(average)
+    scores, score_names = score_matrix(Y_score)
+    truth, truth_names = label_matrix(Y_true)
+    truth, names = aligned(truth, truth_names, scores, score_names, labels)
+    weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+    source = label_source(truth, scores, weights)
+    if average == "macro":
+        return _macro(source, objective, names)
+    return _with_one_threshold(source, source.pooled_cut(objective), objective, names, average)
+
+
+def tune_tallies(
+    tallies: Sequence[ScoreTally],
+    labels: Iterable[Any],
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+) -> MultilabelCut:
+    """The same from each label's tally, whatever it was made of.
+
+    Labels may have different numbers of rows: micro then means the added counts, as in scikit-learn.
+
+    >>> from surecut import ScoreTally
+    >>> tallies = [ScoreTally.from_scores([0, 1, 1], [0.25, 0.5, 1.0]), ScoreTally.from_scores([0, 1], [0.75, 0.5])]
+    >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
+    array([0.375, 0.5  ])
+    """
+    measure, constraints = get_metric(metric), parse_constraints(constraint)
+    _check_average(average, known=AVERAGES[:2])
+    pooled: Cut | None = None
+
+    def shared() -> Cut:
+        nonlocal pooled
+        if pooled is None:
+            pooled = sum(tallies[1:], tallies[0]).candidates.best_cut(measure, constraints)
+        return pooled
+
+    cuts = []
+    for tally in tallies:
+        negatives, positives = tally.weight.sum(axis=0)
+        undefined = (measure.needs_positives and not positives) or (measure.needs_negatives and not negatives)
+        if average == "macro" and not undefined:
+            cuts.append(tally.candidates.best_cut(measure, constraints))
+        else:
+            cuts.append(tally.candidates.cut_at(shared()))
+    value = None if average == "macro" else shared().value
+    took = pooled.threshold if pooled is not None and average == "macro" else None
+    return MultilabelCut.from_cuts(labels, cuts, average=average, value=value, shared_threshold=took)
+
+
+def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) -> MultilabelCut:
+    cuts = source.best_cuts(objective, names)
+    thresholds, intervals, confusion = cuts.thresholds, cuts.intervals, cuts.confusion
+    shared = None
+    if not cuts.defined.all():
+        pooled = source.pooled_cut(objective)
+        shared = pooled.threshold
+        thresholds = np.where(cuts.defined, thresholds, shared)
+        intervals = np.where(cuts.defined[:, None], intervals, pooled.interval)
+        confusion = source.confusion_at(thresholds)
+    return _result(source, objective, names, "macro", thresholds, intervals, confusion, shared=shared)
+
+
+def _with_one_threshold(
+    source: LabelSource, cut: Cut, objective: Objective, names: tuple[Any, ...], average: str
+) -> MultilabelCut:
+    thresholds = np.full(len(names), cut.threshold)
+    intervals = np.tile(np.array(cut.interval), (len(names), 1))
+    confusion = source.confusion_at(thresholds)
+    return _result(source, objective, names, average, thresholds, intervals, confusion, value=cut.value)
+
+
+def _result(
+    source: LabelSource,
+    objective: Objective,
+    names: tuple[Any, ...],
+    average: str,
+    thresholds: Any,
+    intervals: Any,
+    confusion: Any,
+    *,
+    value: float | None = None,
+    shared: float | None = None,
+) -> MultilabelCut:
+    per_label = values_per_label(objective.metric, confusion)
+    return MultilabelCut(
+        labels=names,
+        thresholds=thresholds,
+        value=macro_value(objective.metric, per_label) if value is None else value,
+        metric=objective.metric,
+        average=average,
+        per_label=per_label,
+        confusion=confusion,
+        intervals=intervals,
+        rows=np.full(len(names), source.rows, dtype=np.int64),
+        shared_threshold=shared,
+        constraints=tuple(map(str, objective.constraints)),
+        weighted=source.weighted,
+        checksums=source.checksums(),
+    )
+
+
+def _check_average(average: str, known: tuple[str, ...] = AVERAGES) -> None:
+    if average not in known:
+        raise ValueError(f"average must be one of {', '.join(known)}, got {average!r}")
