@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut._inputs import as_weights
 from surecut._matrices import aligned, label_matrix, score_matrix
+from surecut.confusion import Confusion
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.label_sources import LabelSource, label_source
 from surecut.metrics import get_metric
 from surecut.multilabel_cut import AVERAGES, MultilabelCut, macro_value, values_per_label
+from surecut.samples import best_samples_cut
 from surecut.search import Objective
+from surecut.shrinkage import check_shrinkage
+from surecut.smoothing import Smoothed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -31,6 +36,8 @@ def tune_thresholds(
     average: str = "macro",
     sample_weight: ArrayLike | None = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    shrinkage: float | str = 0.0,
+    zero_division: float = 0.0,
     labels: Iterable[Any] | None = None,
 ) -> MultilabelCut:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
@@ -45,11 +52,17 @@ def tune_thresholds(
         A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
     average
         ``"macro"``: the mean of the labels' values, a threshold for each label. ``"micro"``: the value of the added
-        counts, one threshold for all.
+        counts, one threshold for all. ``"samples"``: the mean of the rows' values, one threshold for all.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
     constraint
         Conditions on each label's cut (on the pooled cut, if micro), as in `tune_threshold`.
+    shrinkage
+        κ, how many positives a calibrated model of the scores is worth: with few positives of its own a label is cut
+        where the model has it, with many where its rows have it. 0 tunes on the labels alone, the paper's procedure;
+        ``"auto"`` finds κ, and the model, from these rows: recommended for labels with few positives.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
     labels
         Names of the labels; else the frame's column names, or positions.
 
@@ -72,10 +85,22 @@ def tune_thresholds(
     truth, truth_names = label_matrix(Y_true)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+    kappa = check_shrinkage(shrinkage)
+    if kappa != 0 and (average == "samples" or objective.constraints):
+        what = "the samples average" if average == "samples" else "a constraint, which the labels themselves must meet,"
+        raise ValueError(f"{what} cannot be tuned with shrinkage: leave it at 0")
     source = label_source(truth, scores, weights)
+    if average == "samples":
+        if objective.constraints:
+            raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
+        cut = best_samples_cut(truth, scores, weights, objective.metric, zero_division)
+        return _with_one_threshold(source, *cut, objective, names, average)
+    if kappa != 0:
+        return _shrunken(source, kappa, objective, names, average)
     if average == "macro":
         return _macro(source, objective, names)
-    return _with_one_threshold(source, source.pooled_cut(objective), objective, names, average)
+    pooled = source.pooled_cut(objective)
+    return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
 
 
 def tune_tallies(
@@ -132,12 +157,47 @@ def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) ->
 
 
 def _with_one_threshold(
-    source: LabelSource, cut: Cut, objective: Objective, names: tuple[Any, ...], average: str
+    source: LabelSource,
+    threshold: float,
+    interval: tuple[float, float],
+    value: float | None,
+    objective: Objective,
+    names: tuple[Any, ...],
+    average: str,
 ) -> MultilabelCut:
-    thresholds = np.full(len(names), cut.threshold)
-    intervals = np.tile(np.array(cut.interval), (len(names), 1))
+    thresholds = np.full(len(names), threshold)
+    intervals = np.tile(np.array(interval), (len(names), 1))
     confusion = source.confusion_at(thresholds)
-    return _result(source, objective, names, average, thresholds, intervals, confusion, value=cut.value)
+    if value is None:
+        cells = (getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn"))
+        value = float(objective.metric.evaluate(Confusion(*cells)))
+    return _result(source, objective, names, average, thresholds, intervals, confusion, value=value)
+
+
+def _shrunken(
+    source: LabelSource, kappa: float | str, objective: Objective, names: tuple[Any, ...], average: str
+) -> MultilabelCut:
+    negatives, positives = source.totals.sum(axis=0)
+    objective.metric.check_classes(positives, negatives)
+    smoothed = Smoothed(source, kappa, objective)
+    if average == "micro":
+        pooled = smoothed.pooled_cut()
+        threshold, interval = (
+            float(pooled.thresholds[0]),
+            (float(pooled.intervals[0, 0]), float(pooled.intervals[0, 1])),
+        )
+        result = _with_one_threshold(source, threshold, interval, None, objective, names, average)
+    else:
+        cuts = smoothed.best_cuts(names)
+        thresholds, intervals, shared = cuts.thresholds, cuts.intervals, None
+        if not cuts.defined.all():
+            pooled = smoothed.pooled_cut()
+            shared = float(pooled.thresholds[0])
+            thresholds = np.where(cuts.defined, thresholds, shared)
+            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+        confusion = source.confusion_at(thresholds)
+        result = _result(source, objective, names, average, thresholds, intervals, confusion, shared=shared)
+    return replace(result, shrinkage=smoothed.kappa, calibration=smoothed.calibration.family)
 
 
 def _result(

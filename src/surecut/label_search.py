@@ -11,6 +11,7 @@ from surecut._kernels import scores_of_keys
 from surecut.candidates import ROUNDING, TIE, Candidates, Sample, place
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
+from surecut.shrinkage import Calibration, Groups, group_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,59 @@ class LabelEntries:
         chosen[nothing >= least] = -1
         return self._cuts(chosen, tp, fp, np.where(defined, best, -np.inf) > -np.inf)
 
+    def every_value(self, metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The metric with each entry and those before it accepted, and with none accepted; NaN where undefined."""
+        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        some = self._values(metric, self._above(self.positive), self._above(self.negative), label)
+        return some[0], self._values(metric, self._zero(), self._zero(), np.arange(len(self.totals)))[0]
+
+    def groups(self) -> Groups:
+        """The same scores in few groups per label, for a calibration."""
+        sizes = np.diff(self.starts).tolist()
+        edges = [
+            start + group_edges(size) for start, size in zip(self.starts[:-1].tolist(), sizes, strict=True) if size
+        ]
+        if not edges:
+            none = np.zeros(0)
+            return Groups(np.zeros_like(self.starts), none, none, none, np.inf, -np.inf)
+        first = np.concatenate(edges)
+        middle = (first + np.append(first[1:], len(self.keys))) // 2
+        counts = np.zeros(len(sizes), dtype=np.int64)
+        counts[np.asarray(sizes) > 0] = [len(part) for part in edges]
+        return Groups(
+            starts=np.concatenate(([0], np.cumsum(counts))),
+            scores=scores_of_keys(self.keys[middle]),
+            negative=np.add.reduceat(self.negative.astype(float), first),
+            positive=np.add.reduceat(self.positive.astype(float), first),
+            lowest=float(scores_of_keys(self.keys.min(keepdims=True))[0]),
+            highest=float(scores_of_keys(self.keys.max(keepdims=True))[0]),
+        )
+
+    def smoothed(self, calibration: Calibration, rho: NDArray[np.float64], labels: slice) -> LabelEntries:
+        """The same entries with smoothed labels: a share ρ of each row's weight is divided as the model has it.
+
+        `labels` are the positions of these labels in the calibration. Rows without a score keep their class.
+        """
+        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        weight = self.positive + self.negative
+        probability = calibration.probability(scores_of_keys(self.keys), label + labels.start)
+        share = rho[labels][label]
+        positive = (1 - share) * self.positive + share * weight * probability
+        negative = weight - positive
+        totals = np.empty(self.totals.shape)
+        for column, before, after in ((0, self.negative, negative), (1, self.positive, positive)):
+            absent = self.totals[:, column] - self._last(self._above(before))
+            absent = np.where(absent > 1e-9 * self.totals[:, column], absent, 0.0)  # what is less is rounding
+            totals[:, column] = absent + self._last(self._above(after))
+        return LabelEntries(self.starts, self.keys, positive, negative, totals, self.dtype, weighted=True)
+
+    def _last(self, above: NDArray[Any]) -> NDArray[Any]:
+        """What stands at each label's last entry; 0 where it has none."""
+        last = np.zeros(len(self.totals), dtype=above.dtype)
+        some = self.starts[1:] > self.starts[:-1]
+        last[some] = above[self.starts[1:][some] - 1]
+        return last
+
     def _candidates(self, objective: Objective) -> NDArray[np.int64]:
         """Positions of the entries above which cuts are tried: the last ones of each distinct score.
 
@@ -98,14 +152,17 @@ class LabelEntries:
 
     def _judged(self, objective: Objective, tp: Any, fp: Any, label: Any) -> NDArray[np.float64]:
         """Values of cuts; −inf where the metric is undefined or a constraint is not met."""
+        values, confusion = self._values(objective.metric, tp, fp, label)
+        allowed = ~np.isnan(values)
+        for constraint in objective.constraints:
+            allowed &= constraint.is_met(confusion)
+        return np.where(allowed, values, -np.inf)
+
+    def _values(self, metric: Metric, tp: Any, fp: Any, label: Any) -> tuple[NDArray[np.float64], Confusion]:
         negatives, positives = self.totals[label].T
         confusion = Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
         with np.errstate(invalid="ignore", divide="ignore"):  # labels of one class are sorted out by the caller
-            values = np.asarray(objective.metric.evaluate(confusion), dtype=float)
-            allowed = ~np.isnan(values)
-            for constraint in objective.constraints:
-                allowed &= constraint.is_met(confusion)
-        return np.where(allowed, values, -np.inf)
+            return np.asarray(metric.evaluate(confusion), dtype=float), confusion
 
     def _tie(self, metric: Metric, best: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(invalid="ignore"):

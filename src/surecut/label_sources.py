@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from surecut import tuning
 from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
 from surecut._matrices import ROWS_AT_ONCE, is_sparse
@@ -34,6 +33,10 @@ ENTRIES_AT_ONCE = 1 << 17
 """Scores that are sorted together, if a label has no more."""
 
 
+SORT_BELOW = 20_000
+"""Fewer entries than this are sorted to find a cut of all labels; the search would not be faster."""
+
+
 class LabelSource(Protocol):
     """What averaging asks of the data."""
 
@@ -45,6 +48,20 @@ class LabelSource(Protocol):
 
     @property
     def weighted(self) -> bool: ...
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype."""
+
+    def blocks(self) -> list[slice]:
+        """Runs of labels that are worked on together."""
+
+    def entries(self, columns: slice) -> LabelEntries:
+        """Some labels' scores, sorted."""
+
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
         """The best cut of each label."""
 
@@ -81,6 +98,14 @@ class DenseSource:
         return len(self.scores)
 
     @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
     def weighted(self) -> bool:
         return self.weights is not None
 
@@ -95,14 +120,12 @@ class DenseSource:
         negative = self.weights @ (self.truth == 0)
         return np.column_stack((negative, positive))
 
+    def blocks(self) -> list[slice]:
+        step, labels = max(1, ENTRIES_AT_ONCE // self.rows), self.scores.shape[1]
+        return [slice(a, min(a + step, labels)) for a in range(0, labels, step)]
+
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
-        step = max(1, ENTRIES_AT_ONCE // self.rows)
-        blocks = [slice(a, min(a + step, len(names))) for a in range(0, len(names), step)]
-
-        def work(block: slice) -> LabelCuts:
-            return self.entries(block).best_cuts(objective, names[block])
-
-        return LabelCuts.joined(_on_all_cores(work, blocks))
+        return sorted_cuts(self, objective, names)
 
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
@@ -134,7 +157,7 @@ class DenseSource:
         truth = self.truth.view(np.uint8) if self.truth.dtype == bool else self.truth
         labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), "Y_true")
         rows = MatrixRows.of(self.scores, labels, self.weights)
-        if self.scores.size >= tuning.SORT_BELOW and objective.can_be_bounded:
+        if self.scores.size >= SORT_BELOW and objective.can_be_bounded:
             (cut,) = search(rows, [objective])
             return cut
         return rows.tally().candidates.best_cut(objective.metric, objective.constraints)
@@ -212,6 +235,14 @@ class SparseSource:
         return cls(starts, y_score.data[stored], is_positive, totals, rows, entry_weights)
 
     @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
     def weighted(self) -> bool:
         return self.entry_weights is not None
 
@@ -220,15 +251,13 @@ class SparseSource:
         """The label of each entry."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
 
-    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+    def blocks(self) -> list[slice]:
         ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * ENTRIES_AT_ONCE))
-        edges = np.unique(np.concatenate(([0], ends, [len(names)])))
-        blocks = [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+        edges = np.unique(np.concatenate(([0], ends, [len(self.totals)])))
+        return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
-        def work(block: slice) -> LabelCuts:
-            return self.entries(block).best_cuts(objective, names[block])
-
-        return LabelCuts.joined(_on_all_cores(work, blocks))
+    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        return sorted_cuts(self, objective, names)
 
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
@@ -283,6 +312,15 @@ class SparseSource:
         return above[self.starts[1:]] - above[self.starts[:-1]]
 
 
+def sorted_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+    """The best cut of each label by sorting all scores."""
+
+    def work(block: slice) -> LabelCuts:
+        return source.entries(block).best_cuts(objective, names[block])
+
+    return LabelCuts.joined(on_all_cores(work, source.blocks()))
+
+
 def require_no_nan_matrix(scores: NDArray[np.float64], first_column: int = 0) -> None:
     """Raise on NaN, saying how many and where the first one stands."""
     missing = np.isnan(scores)
@@ -322,7 +360,8 @@ def _confusion(tp: Any, predicted: Any, totals: NDArray[Any]) -> Confusion:
     return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
 
 
-def _on_all_cores(work: Callable[[slice], LabelCuts], blocks: list[slice]) -> list[LabelCuts]:
+def on_all_cores(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+    """Work done on each block, by as many threads as there are cores."""
     workers = min(available_cores(), len(blocks))
     if workers == 1:
         return [work(block) for block in blocks]

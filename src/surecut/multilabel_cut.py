@@ -65,8 +65,10 @@ class MultilabelCut:
         Whether the tuning rows had weights.
     checksums
         Numbers that name each label's tuning rows whatever their order.
-    details
-        Further facts about the tuning, in plain JSON values.
+    shrinkage
+        κ of each label: how many positives a calibrated model was worth in its tuning; zeros where none was asked for.
+    calibration
+        The model's family, if there was one: "sigmoid" or "beta".
 
     Examples
     --------
@@ -95,7 +97,8 @@ class MultilabelCut:
     constraints: tuple[str, ...] = ()
     weighted: bool = False
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
-    details: dict[str, Any] = field(default_factory=dict)
+    shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    calibration: str = ""
 
     @classmethod
     def from_cuts(
@@ -287,7 +290,8 @@ class MultilabelCut:
             constraints=tuple(str(one) for one in document["constraints"]),
             weighted=bool(document["weighted"]),
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
-            details=dict(document["details"]),
+            shrinkage=numbers("shrinkage"),
+            calibration=str(document["calibration"]),
         )
 
     def __str__(self) -> str:
@@ -336,7 +340,7 @@ class MultilabelCut:
             "shared_threshold": None if self.shared_threshold is None else number_to_json(self.shared_threshold),
             "constraints": list(self.constraints),
             "weighted": self.weighted,
-            "details": self.details,
+            "calibration": self.calibration,
         }
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -349,6 +353,7 @@ class MultilabelCut:
             "value": self.per_label.tolist(),
             **{cell: getattr(self.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")},
             "rows": self.rows.tolist(),
+            "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
             "checksum": [f"{checksum:016x}" for checksum in checksums.tolist()],
         }
 
