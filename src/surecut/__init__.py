@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surecut import losses, metrics, population, theory
-    from surecut.averaging import tune_thresholds
+    from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
@@ -30,6 +30,7 @@ _HOME = {
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "get_metric": "surecut.metrics",
+    "tune_expected": "surecut.averaging",
     "tune_threshold": "surecut.tuning",
     "tune_thresholds": "surecut.averaging",
 }
@@ -49,6 +50,7 @@ __all__ = [
     "metrics",
     "population",
     "theory",
+    "tune_expected",
     "tune_threshold",
     "tune_thresholds",
 ]

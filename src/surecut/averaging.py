@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut._matrices import aligned, label_matrix, score_matrix
+from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.confusion import Confusion
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.label_sources import LabelSource, label_source
+from surecut.label_sources import LabelSource, label_source, no_labels
 from surecut.metrics import get_metric
 from surecut.multilabel_cut import AVERAGES, MultilabelCut, macro_value, values_per_label
 from surecut.samples import best_samples_cut
@@ -93,7 +93,7 @@ def tune_thresholds(
     if average == "samples":
         if objective.constraints:
             raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
-        cut = best_samples_cut(truth, scores, weights, objective.metric, zero_division)
+        cut = best_samples_cut(truth, scores, weights, objective, zero_division)
         return _with_one_threshold(source, *cut, objective, names, average)
     if kappa != 0:
         return _shrunken(source, kappa, objective, names, average)
@@ -101,6 +101,73 @@ def tune_thresholds(
         return _macro(source, objective, names)
     pooled = source.pooled_cut(objective)
     return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
+
+
+def tune_expected(
+    Y_probability: Any,
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    sample_weight: ArrayLike | None = None,
+    zero_division: float = 0.0,
+    labels: Iterable[Any] | None = None,
+) -> MultilabelCut:
+    """Find the thresholds at which a metric of the *expected* confusion is best: no labels, only probabilities.
+
+    The plug-in rule of the literature, and the limit of `tune_thresholds` for a shrinkage without bound, if the
+    probabilities are taken at their word. It is as good as they are calibrated.
+
+    Parameters
+    ----------
+    Y_probability
+        Probabilities of shape (rows, labels); those absent from a sparse matrix are 0, and never predicted.
+    metric, average, sample_weight, zero_division, labels
+        As in `tune_thresholds`.
+
+    Returns
+    -------
+    MultilabelCut
+        `value`, `per_label` and `confusion` are expected ones.
+
+    Examples
+    --------
+    >>> cut = tune_expected([[0.75, 0.25], [0.5, 0.25], [0.25, 0.5]], metric="f1")
+    >>> cut.thresholds, round(cut.value, 4)
+    (array([0.375, 0.375]), 0.6071)
+    """
+    objective = Objective(get_metric(metric), ())
+    _check_average(average)
+    scores, names = score_matrix(Y_probability, name="Y_probability")
+    stored = scores.data if is_sparse(scores) else scores
+    if stored.size and not (stored.min() >= 0 and stored.max() <= 1):
+        raise ValueError(
+            "Y_probability must lie between 0 and 1, without NaN: calibrate scores, or use tune_thresholds"
+        )
+    truth, names = aligned(no_labels(scores), None, scores, names, labels)
+    weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+    source = label_source(truth, scores, weights)
+    expected = Smoothed.by_probability(source, objective)
+    shared = value = None
+    if average == "macro":
+        cuts = expected.best_cuts(names)
+        thresholds, intervals = cuts.thresholds, cuts.intervals
+        if not cuts.defined.all():
+            pooled = expected.pooled_cut()
+            shared = float(pooled.thresholds[0])
+            thresholds = np.where(cuts.defined, thresholds, shared)
+            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+    else:
+        if average == "micro":
+            pooled = expected.pooled_cut()
+            threshold, interval = pooled.thresholds[0], pooled.intervals[0]
+        else:
+            threshold, interval, value = best_samples_cut(None, scores, weights, objective, zero_division)
+        thresholds, intervals = np.full(len(names), threshold), np.tile(np.asarray(interval), (len(names), 1))
+    confusion = expected.confusion_at(thresholds)
+    if average == "micro":
+        value = _pooled_value(objective, confusion)
+    result = _result(source, objective, names, average, thresholds, intervals, confusion, value=value, shared=shared)
+    return replace(result, shrinkage=np.full(len(names), np.inf), calibration=expected.calibration.family)
 
 
 def tune_tallies(
@@ -168,9 +235,7 @@ def _with_one_threshold(
     thresholds = np.full(len(names), threshold)
     intervals = np.tile(np.array(interval), (len(names), 1))
     confusion = source.confusion_at(thresholds)
-    if value is None:
-        cells = (getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn"))
-        value = float(objective.metric.evaluate(Confusion(*cells)))
+    value = _pooled_value(objective, confusion) if value is None else value
     return _result(source, objective, names, average, thresholds, intervals, confusion, value=value)
 
 
@@ -179,7 +244,7 @@ def _shrunken(
 ) -> MultilabelCut:
     negatives, positives = source.totals.sum(axis=0)
     objective.metric.check_classes(positives, negatives)
-    smoothed = Smoothed(source, kappa, objective)
+    smoothed = Smoothed.by_shrinkage(source, kappa, objective)
     if average == "micro":
         pooled = smoothed.pooled_cut()
         threshold, interval = (
@@ -228,6 +293,12 @@ def _result(
         weighted=source.weighted,
         checksums=source.checksums(),
     )
+
+
+def _pooled_value(objective: Objective, confusion: Confusion) -> float:
+    cells = (getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn"))
+    value = float(objective.metric.evaluate(Confusion(*cells)))
+    return 0.0 if np.isnan(value) else value
 
 
 def _check_average(average: str, known: tuple[str, ...] = AVERAGES) -> None:

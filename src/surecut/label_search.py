@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from surecut._kernels import scores_of_keys
 from surecut.candidates import ROUNDING, TIE, Candidates, Sample, place
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
-from surecut.shrinkage import Calibration, Groups, group_edges
+from surecut.shrinkage import Groups, group_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
     from surecut.metrics import Metric
     from surecut.search import Objective
+
+
+class Curves(Protocol):
+    """What labels are smoothed with."""
+
+    def probability(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The probability of a positive, given a score and its label's position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +91,16 @@ class LabelEntries:
         some = self._values(metric, self._above(self.positive), self._above(self.negative), label)
         return some[0], self._values(metric, self._zero(), self._zero(), np.arange(len(self.totals)))[0]
 
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        """The confusion of each label at a threshold of its own."""
+        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        of_entry = thresholds[label]
+        accepted = (scores_of_keys(self.keys) >= of_entry) & (of_entry < np.inf)
+        tp = np.bincount(label[accepted], self.positive[accepted], minlength=len(thresholds))
+        fp = np.bincount(label[accepted], self.negative[accepted], minlength=len(thresholds))
+        negatives, positives = self.totals.T
+        return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+
     def groups(self) -> Groups:
         """The same scores in few groups per label, for a calibration."""
         sizes = np.diff(self.starts).tolist()
@@ -106,7 +123,7 @@ class LabelEntries:
             highest=float(scores_of_keys(self.keys.max(keepdims=True))[0]),
         )
 
-    def smoothed(self, calibration: Calibration, rho: NDArray[np.float64], labels: slice) -> LabelEntries:
+    def smoothed(self, calibration: Curves, rho: NDArray[np.float64], labels: slice) -> LabelEntries:
         """The same entries with smoothed labels: a share ρ of each row's weight is divided as the model has it.
 
         `labels` are the positions of these labels in the calibration. Rows without a score keep their class.
@@ -255,13 +272,18 @@ class LabelCuts:
     @classmethod
     def joined(cls, parts: Sequence[LabelCuts]) -> LabelCuts:
         """The cuts of several runs of labels as those of one."""
-        cells = (np.concatenate([getattr(p.confusion, cell) for p in parts]) for cell in ("tp", "fp", "fn", "tn"))
         return cls(
             np.concatenate([part.thresholds for part in parts]),
             np.concatenate([part.intervals for part in parts]),
-            Confusion(*cells),
+            joined([part.confusion for part in parts]),
             np.concatenate([part.defined for part in parts]),
         )
+
+
+def joined(confusions: Sequence[Confusion]) -> Confusion:
+    """Confusions of several runs of labels as that of one."""
+    cells = ("tp", "fp", "fn", "tn")
+    return Confusion(*(np.concatenate([getattr(one, cell) for one in confusions]) for cell in cells))
 
 
 def has_classes(metric: Metric, totals: NDArray[Any]) -> NDArray[np.bool_]:

@@ -85,6 +85,15 @@ def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None)
     return DenseSource(y_score, y_true.toarray() if is_sparse(y_true) else y_true, weights)
 
 
+def no_labels(y_score: Any) -> Any:
+    """A matrix of the scores' shape without a single positive, in no memory."""
+    if is_sparse(y_score):
+        from scipy import sparse
+
+        return sparse.csc_array(y_score.shape, dtype=np.uint8)
+    return np.broadcast_to(np.uint8(0), y_score.shape)
+
+
 @dataclass(frozen=True, eq=False)
 class DenseSource:
     """Matrices of one shape, (rows, labels), read in blocks of columns or of rows."""

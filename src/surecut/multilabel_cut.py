@@ -68,7 +68,8 @@ class MultilabelCut:
     shrinkage
         κ of each label: how many positives a calibrated model was worth in its tuning; zeros where none was asked for.
     calibration
-        The model's family, if there was one: "sigmoid" or "beta".
+        The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
+        word and everything here is expected.
 
     Examples
     --------
@@ -310,7 +311,8 @@ class MultilabelCut:
             notes.append(f"{self.left_out} left out of the mean, where {self.metric.name} is undefined")
         count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
         tail = f" ({'; '.join(notes)})" if notes else ""
-        return f"{count}, {kind}: {self.average} {self.metric.name} = {self.value:.4f}{subject} on {rows:,} rows{tail}"
+        what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
+        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows:,} rows{tail}"
 
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"

@@ -8,29 +8,36 @@ import numpy as np
 
 from surecut._kernels import scores_of_keys
 from surecut.candidates import ROUNDING, TIE, place
-from surecut.label_sources import label_source
+from surecut.label_sources import label_source, no_labels
+from surecut.smoothing import Smoothed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.label_search import LabelEntries
     from surecut.metrics import Metric
+    from surecut.search import Objective
 
 
 def best_samples_cut(
-    truth: Any, scores: Any, weights: NDArray[np.float64] | None, metric: Metric, zero_division: float
+    truth: Any, scores: Any, weights: NDArray[np.float64] | None, objective: Objective, zero_division: float
 ) -> tuple[float, tuple[float, float], float]:
     """Threshold, interval and value of the best cut: an exact sweep over all scores.
 
     Lowering the threshold past a score changes the value of the rows that have it; the changes, added up from the top,
-    are the value at every threshold. A row's value where the metric is undefined is `zero_division`.
+    are the value at every threshold. A row's value where the metric is undefined is `zero_division`. Without labels
+    (`truth` is None) the scores are probabilities, and a row's value is that of its expected confusion.
     """
+    expected = truth is None
+    if expected:
+        truth = no_labels(scores)
     if weights is not None and not weights.all():
         present = np.flatnonzero(weights)
         truth, scores, weights = truth[present], scores[present], weights[present]
     rows = label_source(truth.T, scores.T, None)  # a row is to its labels what a label is to its rows
     weight = np.full(rows.totals.shape[0], 1.0) if weights is None else weights
-    parts = [_changes(rows.entries(block), metric, zero_division, weight[block]) for block in rows.blocks()]
+    source = Smoothed.by_probability(rows, objective) if expected else rows
+    parts = [_changes(source.entries(block), objective.metric, zero_division, weight[block]) for block in rows.blocks()]
     start = sum((part[2] for part in parts), np.longdouble(0))
     keys = np.concatenate([part[0] for part in parts])
     order = np.argsort(keys, kind="stable")[::-1]

@@ -92,7 +92,7 @@ def group_edges(entries: int) -> NDArray[np.int64]:
     >>> group_edges(5)
     array([0, 1, 2, 3, 4])
     >>> len(group_edges(100_000))
-    213
+    215
     """
     singles = np.arange(min(entries, 64))
     if entries <= 64:

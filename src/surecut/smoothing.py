@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.label_search import LabelCuts, LabelEntries, has_classes
+from surecut.confusion import Confusion
+from surecut.label_search import LabelCuts, LabelEntries, has_classes, joined
 from surecut.label_sources import LabelSource, on_all_cores
 from surecut.shrinkage import Calibration, Groups, calibrate, effective_kappa, shares
 
@@ -23,15 +25,40 @@ POOLED_EXACTLY = 1 << 22
 COARSE = np.uint64(36)
 
 
+class Given:
+    """Scores that are probabilities already."""
+
+    family = "given"
+
+    def probability(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
+        return scores
+
+
+@dataclass(frozen=True)
 class Smoothed:
     """A source with smoothed labels, and what was chosen for it."""
 
-    def __init__(self, source: LabelSource, kappa: float | str, objective: Objective) -> None:
+    source: LabelSource
+    objective: Objective
+    calibration: Calibration | Given
+    rho: NDArray[np.float64]
+
+    @classmethod
+    def by_shrinkage(cls, source: LabelSource, kappa: float | str, objective: Objective) -> Smoothed:
+        """Labels drawn toward a model that is calibrated on them."""
         groups = Groups.joined(on_all_cores(lambda block: source.entries(block).groups(), source.blocks()))
-        self.source, self.objective = source, objective
-        self.calibration: Calibration = calibrate(groups)
-        self.rho = shares(kappa, objective.metric, groups, self.calibration, source.totals)
-        self.kappa: NDArray[np.float64] = effective_kappa(self.rho, objective.metric, source.totals)
+        calibration = calibrate(groups)
+        return cls(source, objective, calibration, shares(kappa, objective.metric, groups, calibration, source.totals))
+
+    @classmethod
+    def by_probability(cls, source: LabelSource, objective: Objective) -> Smoothed:
+        """No labels at all: the scores are taken at their word."""
+        return cls(source, objective, Given(), np.ones(len(source.totals)))
+
+    @property
+    def kappa(self) -> NDArray[np.float64]:
+        """κ of each label."""
+        return effective_kappa(self.rho, self.objective.metric, self.source.totals)
 
     def entries(self, block: slice) -> LabelEntries:
         return self.source.entries(block).smoothed(self.calibration, self.rho, block)
@@ -43,8 +70,15 @@ class Smoothed:
             return self.entries(block).best_cuts(self.objective, names[block])
 
         cuts = LabelCuts.joined(on_all_cores(work, self.source.blocks()))
+        if isinstance(self.calibration, Given):
+            return cuts
         defined = cuts.defined & has_classes(self.objective.metric, self.source.totals)
-        return LabelCuts(cuts.thresholds, cuts.intervals, cuts.confusion, defined)
+        return replace(cuts, defined=defined)
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        """The expected confusion of each label at its threshold."""
+        blocks = self.source.blocks()
+        return joined([self.entries(block).confusion_at(thresholds[block]) for block in blocks])
 
     def pooled_cut(self) -> LabelCuts:
         """The best cut of all labels' smoothed entries taken together."""
