@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from surecut import losses, metrics, population, theory
     from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
+    from surecut.certificates import Certificate, certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "Certificate": "surecut.certificates",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.cut",
@@ -29,6 +31,7 @@ _HOME = {
     "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
+    "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
     "tune_expected": "surecut.averaging",
     "tune_threshold": "surecut.tuning",
@@ -37,6 +40,7 @@ _HOME = {
 _MODULES = ("losses", "metrics", "population", "theory")
 
 __all__ = [
+    "Certificate",
     "Confusion",
     "Constraint",
     "Cut",
@@ -45,6 +49,7 @@ __all__ = [
     "MultilabelCut",
     "PlugInClassifier",
     "ScoreTally",
+    "certify",
     "get_metric",
     "losses",
     "metrics",
