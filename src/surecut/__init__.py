@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surecut import losses, metrics, population, theory
+    from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
     from surecut.certificates import Certificate, certify
     from surecut.classifier import PlugInClassifier
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
     from surecut.metrics import get_metric
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -26,11 +28,14 @@ _HOME = {
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
+    "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
+    "tune_expected": "surecut.averaging",
     "tune_threshold": "surecut.tuning",
+    "tune_thresholds": "surecut.averaging",
 }
 _MODULES = ("losses", "metrics", "population", "theory")
 
@@ -41,6 +46,7 @@ __all__ = [
     "Cut",
     "Hull",
     "InfeasibleError",
+    "MultilabelCut",
     "PlugInClassifier",
     "ScoreTally",
     "certify",
@@ -49,7 +55,9 @@ __all__ = [
     "metrics",
     "population",
     "theory",
+    "tune_expected",
     "tune_threshold",
+    "tune_thresholds",
 ]
 
 
