@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
@@ -24,6 +25,7 @@ _HOME = {
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
+    "LinearSurrogate": "surecut.linear",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "get_metric": "surecut.metrics",
@@ -37,6 +39,7 @@ __all__ = [
     "Cut",
     "Hull",
     "InfeasibleError",
+    "LinearSurrogate",
     "PlugInClassifier",
     "ScoreTally",
     "get_metric",
