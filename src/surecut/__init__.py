@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
@@ -29,6 +30,7 @@ _HOME = {
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
     "MultilabelCut": "surecut.multilabel_cut",
+    "LinearSurrogate": "surecut.linear",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "certify": "surecut.certificates",
@@ -46,6 +48,7 @@ __all__ = [
     "Cut",
     "Hull",
     "InfeasibleError",
+    "LinearSurrogate",
     "MultilabelCut",
     "PlugInClassifier",
     "ScoreTally",
