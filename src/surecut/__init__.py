@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import losses, metrics, population, theory
+    from surecut import datasets, losses, metrics, population, theory
     from surecut.candidates import Hull
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
@@ -29,7 +29,7 @@ _HOME = {
     "get_metric": "surecut.metrics",
     "tune_threshold": "surecut.tuning",
 }
-_MODULES = ("losses", "metrics", "population", "theory")
+_MODULES = ("datasets", "losses", "metrics", "population", "theory")
 
 __all__ = [
     "Confusion",
@@ -39,6 +39,7 @@ __all__ = [
     "InfeasibleError",
     "PlugInClassifier",
     "ScoreTally",
+    "datasets",
     "get_metric",
     "losses",
     "metrics",
