@@ -17,7 +17,7 @@ import numpy as np
 
 from surecut import theory
 from surecut.population import FiniteDomain
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,10 +167,8 @@ def figures(table: pd.DataFrame) -> dict[str, Figure]:
 
 
 def slope(table: pd.DataFrame, surrogate: str, quantity: str) -> float:
-    """The power of n with which a mean falls, over the upper half of the sizes."""
     line = pooled(table, surrogate, quantity)
-    upper = line[line.n >= np.sqrt(line.n.min() * line.n.max())]
-    return float(np.polyfit(np.log(upper.n), np.log(upper["mean"]), 1)[0])
+    return power(line.n, line["mean"])
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:

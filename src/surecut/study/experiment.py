@@ -125,3 +125,14 @@ class Estimate:
             return f"{self.mean:.3g}"
         digits = max(0, 1 - int(np.floor(np.log10(self.error))))
         return f"{self.mean:.{digits}f} ± {self.error:.{digits}f}"
+
+
+def power(n: Any, means: Any) -> float:
+    """The p with which means fall like nᵖ, fitted to the upper half of the sizes.
+
+    >>> round(power([10, 100, 1000], [3.0, 0.3, 0.03]), 3)
+    -1.0
+    """
+    n, means = np.asarray(n, dtype=float), np.asarray(means, dtype=float)
+    upper = slice(min(len(n) // 2, len(n) - 2), None)
+    return float(np.polyfit(np.log(n[upper]), np.log(means[upper]), 1)[0])
