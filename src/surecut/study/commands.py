@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ def run(
     scale: Annotated[Scale, typer.Option(help="Seconds, minutes, or the paper's own sizes.")] = QUICK,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random draw.")] = 0,
     n_jobs: Annotated[int, typer.Option(help="Processes; −1 is one per core. It does not change the numbers.")] = 1,
+    minutes: Annotated[float, typer.Option(min=0, help="Begin no new cell after this time.")] = math.inf,
     out: Out = FOLDER,
 ) -> None:
     """Run an experiment. Each finished cell is saved at once; a run that was stopped goes on where it was."""
@@ -49,7 +51,9 @@ def run(
         for chosen in _chosen(name):
             try:
                 with _progress(chosen) as tell:
-                    store = run_cells(chosen, out, scale=scale.value, seed=seed, n_jobs=n_jobs, tell=tell)
+                    store = run_cells(
+                        chosen, out, scale=scale.value, seed=seed, n_jobs=n_jobs, minutes=minutes, tell=tell
+                    )
             except KeyboardInterrupt:
                 again = f"surecut study run {chosen} --scale {scale.value} --seed {seed} --n-jobs {n_jobs} --out {out}"
                 typer.echo(f"\nstopped; the finished cells are saved. To go on: {again}", err=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Callable
 from importlib import metadata
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
@@ -22,12 +24,21 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "joblib")
 
 
 def run(
-    name: str, out: Path, *, scale: str, seed: int, n_jobs: int, tell: Callable[[int, int], None] = lambda *_: None
+    name: str,
+    out: Path,
+    *,
+    scale: str,
+    seed: int,
+    n_jobs: int,
+    minutes: float = math.inf,
+    tell: Callable[[int, int], None] = lambda *_: None,
 ) -> Store:
     """Run an experiment; cells that are finished are not run again.
 
     Parameters
     ----------
+    minutes
+        After this time no new cell is begun.
     tell
         Called with the number of finished cells and of all cells, first before anything is run.
 
@@ -40,11 +51,13 @@ def run(
     experiment = get_experiment(name)
     store, cells = Store(out / name), experiment.cells(scale)
     store.open(seed)
+    end = time.monotonic() + 60 * minutes
     waiting = [cell for cell in cells if not store.is_done(cell)]
     done = len(cells) - len(waiting)
     tell(done, len(cells))
     try:
-        jobs = (delayed(run_cell)(name, store, cell, seed) for cell in waiting)
+        begun = takewhile(lambda _: time.monotonic() < end, waiting)
+        jobs = (delayed(run_cell)(name, store, cell, seed) for cell in begun)
         for done_now, _ in enumerate(Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs), done + 1):
             tell(done_now, len(cells))
     finally:
