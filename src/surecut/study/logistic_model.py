@@ -143,7 +143,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     svm = {column: at("SVM", column) for column in quantities}
     wide = table.pivot_table(index=["model", "n", "repetition"], columns="learner", values="f1_regret").reset_index()
     last = wide[wide.n == largest]
-    worse = Estimate.of((last.SVM - last.LR).groupby(last.model).mean())
+    ahead = (last.SVM - last.LR).groupby(last.model)
+    worse = Estimate.of(ahead.mean())
+    worse_here = Estimate(worse.mean, float(np.sqrt(np.mean(ahead.sem() ** 2) / len(ahead))))
     svms = table[table.learner == "SVM"]
     given_up = svms.weight_norm < PATHOLOGICAL
     late = svms[svms.n == largest]
@@ -164,8 +166,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             "SVM: the F-regret gets close to zero, but stays above LR's.",
-            Verdict.of(worse.is_above(0) and svm["f1_regret"].mean < 0.03),
-            f"at n = {largest:,}: SVM {svm['f1_regret']}, LR {lr['f1_regret'][0]}, difference {worse}",
+            Verdict.of(worse_here.is_above(0) and svm["f1_regret"].mean < 0.03),
+            f"at n = {largest:,}: SVM {svm['f1_regret']}, LR {lr['f1_regret'][0]}, difference {worse}; on these models, "
+            f"over their training sets, {worse_here}",
         ),
         Claim(
             "SVM: its linear function is often close to a monotone function of η.",
@@ -197,13 +200,23 @@ def _pathological(lost: pd.DataFrame, kept: pd.DataFrame) -> Claim:
     text = "The pathological SVM gives AM = ½, while F barely moves."
     if lost.empty:
         return Claim(text, Verdict.NOT_TESTABLE, "no SVM reduced its weights to zero")
-    am, f_regret = Estimate.of(lost.am_value), Estimate.of(lost.groupby("model").f1_regret.mean())
-    am_regret = Estimate.of(lost.groupby("model").am_regret.mean())
+    models = lost.groupby("model")
+    am, am_regret, f_regret = (Estimate.of(models[column].mean()) for column in ("am_value", "am_regret", "f1_regret"))
+    optimum, prior = (lost.f1_value + lost.f1_regret).groupby(lost.model).first(), models.prior.first()
+    f_of_all = Estimate.of(optimum - 2 * prior / (1 + prior))
+    am_of_all = Estimate.of((lost.am_value + lost.am_regret).groupby(lost.model).first() - 0.5)
     return Claim(
         text,
         Verdict.of(abs(am.mean - 0.5) < 0.02 and f_regret.mean < am_regret.mean / 2),
         f"their AM {am}, AM-regret {am_regret}, F-regret {f_regret}; all other SVMs: F-regret "
         f"{Estimate.of(kept.groupby('model').f1_regret.mean())}",
+        remark=(
+            "The solver leaves weights that are rounding dust, not zeros (‖w‖ at the median "
+            f"{lost.weight_norm.median():.0e}); the dust still has some of the order of η (rank correlation "
+            f"{Estimate.of(models.rank_correlation.mean())}), and an exact search finds the cut in it. A score that is "
+            f"truly constant has AM = ½ by definition, an AM-regret of {am_of_all} on these models, and, predicting all "
+            f"positive, an F-regret of {f_of_all}: there the paper's statement is true."
+        ),
     )
 
 
