@@ -1,4 +1,4 @@
-"""The study: cells are saved at once and resumed; numbers do not depend on jobs; figures and verdicts follow results."""
+"""The study: cells saved at once and resumed, numbers that do not depend on jobs, figures and verdicts from results."""
 
 from __future__ import annotations
 

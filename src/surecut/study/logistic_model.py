@@ -167,8 +167,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "SVM: the F-regret gets close to zero, but stays above LR's.",
             Verdict.of(worse_here.is_above(0) and svm["f1_regret"].mean < 0.03),
-            f"at n = {largest:,}: SVM {svm['f1_regret']}, LR {lr['f1_regret'][0]}, difference {worse}; on these models, "
-            f"over their training sets, {worse_here}",
+            f"at n = {largest:,}: SVM {svm['f1_regret']}, LR {lr['f1_regret'][0]}, difference {worse}; on these "
+            f"models, over their training sets, {worse_here}",
         ),
         Claim(
             "SVM: its linear function is often close to a monotone function of η.",
@@ -214,8 +214,8 @@ def _pathological(lost: pd.DataFrame, kept: pd.DataFrame) -> Claim:
             "The solver leaves weights that are rounding dust, not zeros (‖w‖ at the median "
             f"{lost.weight_norm.median():.0e}); the dust still has some of the order of η (rank correlation "
             f"{Estimate.of(models.rank_correlation.mean())}), and an exact search finds the cut in it. A score that is "
-            f"truly constant has AM = ½ by definition, an AM-regret of {am_of_all} on these models, and, predicting all "
-            f"positive, an F-regret of {f_of_all}: there the paper's statement is true."
+            f"truly constant has AM = ½ by definition, an AM-regret of {am_of_all} on these models, and, predicting "
+            f"all positive, an F-regret of {f_of_all}: there the paper's statement is true."
         ),
     )
 
