@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, population, theory
     from surecut.candidates import Hull
+    from surecut.certificates import Certificate, certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "Certificate": "surecut.certificates",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.cut",
@@ -26,12 +28,14 @@ _HOME = {
     "InfeasibleError": "surecut.constraints",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
+    "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
     "tune_threshold": "surecut.tuning",
 }
 _MODULES = ("datasets", "losses", "metrics", "population", "theory")
 
 __all__ = [
+    "Certificate",
     "Confusion",
     "Constraint",
     "Cut",
@@ -39,6 +43,7 @@ __all__ = [
     "InfeasibleError",
     "PlugInClassifier",
     "ScoreTally",
+    "certify",
     "datasets",
     "get_metric",
     "losses",

@@ -44,8 +44,12 @@ class Cut:
         The share of positives at which the metric was evaluated: the tuning rows' own, unless `prior_given`.
     constraints
         What the cut had to meet.
+    confidence
+        The probability with which the constraints hold on new rows; None where they hold on the tuning rows only.
     rows, weighted, fingerprint
         The tuning rows: their number, whether they had weights, and a name for them that does not depend on order.
+    out_of_fold
+        Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     """
 
     threshold: float
@@ -56,9 +60,11 @@ class Cut:
     prior: float
     prior_given: bool = False
     constraints: tuple[str, ...] = ()
+    confidence: float | None = None
     rows: int = 0
     weighted: bool = False
     fingerprint: str = ""
+    out_of_fold: bool = False
 
     @property
     def predicts_nothing(self) -> bool:
@@ -130,8 +136,14 @@ class Cut:
             "prior": self.prior,
             "prior_given": self.prior_given,
             "constraints": list(self.constraints),
+            "confidence": self.confidence,
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
-            "tuning": {"rows": self.rows, "weighted": self.weighted, "fingerprint": self.fingerprint},
+            "tuning": {
+                "rows": self.rows,
+                "weighted": self.weighted,
+                "fingerprint": self.fingerprint,
+                "out_of_fold": self.out_of_fold,
+            },
         }
 
     @classmethod
@@ -156,13 +168,17 @@ class Cut:
             prior=float(document["prior"]),
             prior_given=bool(document["prior_given"]),
             constraints=tuple(str(one) for one in document["constraints"]),
+            confidence=None if document["confidence"] is None else float(document["confidence"]),
             rows=int(tuning["rows"]),
             weighted=bool(tuning["weighted"]),
             fingerprint=str(tuning["fingerprint"]),
+            out_of_fold=bool(tuning["out_of_fold"]),
         )
 
     def __str__(self) -> str:
         subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        if self.confidence is not None:
+            subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
         action = "predict nothing" if self.predicts_nothing else f"predict positive where score >= {self.threshold:.6g}"
         return (
