@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import losses, metrics, population, theory
+    from surecut import datasets, losses, metrics, population, theory
     from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
     from surecut.certificates import Certificate, certify
@@ -29,8 +29,8 @@ _HOME = {
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
-    "MultilabelCut": "surecut.multilabel_cut",
     "LinearSurrogate": "surecut.linear",
+    "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "certify": "surecut.certificates",
@@ -39,7 +39,7 @@ _HOME = {
     "tune_threshold": "surecut.tuning",
     "tune_thresholds": "surecut.averaging",
 }
-_MODULES = ("losses", "metrics", "population", "theory")
+_MODULES = ("datasets", "losses", "metrics", "population", "theory")
 
 __all__ = [
     "Certificate",
@@ -53,6 +53,7 @@ __all__ = [
     "PlugInClassifier",
     "ScoreTally",
     "certify",
+    "datasets",
     "get_metric",
     "losses",
     "metrics",

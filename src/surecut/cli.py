@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from surecut.study.commands import app as study
+
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study, name="study")
 
 
 def _show_version(asked: bool) -> None:
