@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import losses, metrics, population, report, theory
+    from surecut import losses, metrics, plots, population, report, theory
     from surecut.candidates import Hull
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
@@ -29,7 +29,7 @@ _HOME = {
     "get_metric": "surecut.metrics",
     "tune_threshold": "surecut.tuning",
 }
-_MODULES = ("losses", "metrics", "population", "report", "theory")
+_MODULES = ("losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
     "Confusion",
@@ -42,6 +42,7 @@ __all__ = [
     "get_metric",
     "losses",
     "metrics",
+    "plots",
     "population",
     "report",
     "theory",
