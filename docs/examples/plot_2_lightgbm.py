@@ -2,8 +2,8 @@
 LightGBM with rare positives
 ============================
 
-Boosting is trained by log loss, a proper loss. With one positive in twenty, 0.5 is a poor cut for F1, and reweighing the
-classes in training spoils the probabilities. Leave the training alone and cut the scores.
+Boosting is trained by log loss, a proper loss. With one positive in twenty, 0.5 is a poor cut for F1, and reweighing
+the classes in training spoils the probabilities. Leave the training alone and cut the scores.
 """
 
 import lightgbm
