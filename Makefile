@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml
 	@echo "setting up $(VENV) with $(PYTHON): a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,cli,plots,report]" --group test --group lint
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,files,cli,plots,report]" --group test --group lint
 	@touch $(STAMP)
 
 demo: $(STAMP)
