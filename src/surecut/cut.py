@@ -174,6 +174,11 @@ class Cut:
             f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
         )
 
+    def _repr_html_(self) -> str:
+        from surecut.notebook import cut_html
+
+        return cut_html(self)
+
 
 def require_folder(path: Path) -> None:
     """Raise where a file cannot be written for want of its folder."""

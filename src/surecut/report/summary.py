@@ -179,9 +179,10 @@ def summarize(
     first = cut.metric if cut is not None else get_metric(metric)
     if cut is None:
         cut = candidates.best_cut(first)
-    listed, left_out = _listed(candidates, [first, *map(get_metric, metrics)])
+    best, left_out = _best_cuts(tally, [first, *map(get_metric, metrics)])
+    listed = [one.metric for one in best]
     axis = _axis(candidates)
-    at = _grid(candidates, tally.hull, [*listed, first], cut, axis)
+    at = _grid(candidates, tally.hull, [cut, *best], axis)
     confusion = candidates.confusion[at]
     prior = candidates.sample.given_prior
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
@@ -222,20 +223,18 @@ def summarize(
     )
 
 
-def _listed(candidates: Candidates, asked: Sequence[Metric]) -> tuple[list[Metric], list[str]]:
-    """The metrics that these rows define, asked for first; and why the others are left out."""
+def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:
+    """The best cut of each metric that these rows define, asked for first; and why the others are left out."""
     catalogue = {name: make() for name, make in CATALOGUE.items()}
     names = [name for name in catalogue if name not in LAST] + list(LAST)
     metrics = {metric.name: metric for metric in [*asked, *(catalogue[name] for name in names)]}
-    listed, left_out = [], []
+    best, left_out = [], []
     for metric in metrics.values():
         try:
-            candidates.best_cut(metric)
+            best.append((tally.hull if metric.on_hull else tally.candidates).best_cut(metric))
         except ValueError as error:
             left_out.append(str(error))
-        else:
-            listed.append(metric)
-    return listed, left_out
+    return best, left_out
 
 
 def _axis(candidates: Candidates) -> tuple[float, float]:
@@ -253,16 +252,13 @@ def _axis(candidates: Candidates) -> tuple[float, float]:
     return low, high
 
 
-def _grid(
-    candidates: Candidates, hull: Hull, metrics: Sequence[Metric], cut: Cut, axis: tuple[float, float]
-) -> NDArray[np.intp]:
+def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[float, float]) -> NDArray[np.intp]:
     """Positions of the cuts that the page knows."""
     accepted = candidates.accepted
     if len(accepted) <= ALL_CUTS_UP_TO:
         return np.arange(len(accepted))
     share = candidates.confusion.predicted_positives
-    exact = [0, len(accepted) - 1, _position(candidates, cut.threshold)]
-    exact += [_position(candidates, candidates.best_cut(one).threshold) for one in metrics if not one.on_hull]
+    exact = [0, len(accepted) - 1, *(_position(candidates, cut.threshold) for cut in cuts)]
     by_share = np.searchsorted(share, np.linspace(0, share[-1], POINTS))
     by_score = np.searchsorted(-accepted, -np.linspace(*axis, POINTS))
     on_hull = np.searchsorted(-accepted, -hull.accepted)
