@@ -50,6 +50,7 @@ docs: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
 	$(BIN)/python benchmarks/tuning.py
+	$(BIN)/python benchmarks/readme_table.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -312,9 +312,10 @@
     const now = atPrior(here, state.prior), then = atPrior(top, state.prior), sum = now.tp + now.fp + now.fn + now.tn;
     const rare = Math.min((now.tp + now.fn) / sum, 0.5);
     const per = rare > 0 ? Math.max(1000, 10 ** Math.ceil(Math.log10(10 / rare))) : 1000;
-    const of = (cell) => group.format(Math.round((cell / sum) * per));
+    const of = (cell) => Math.round((cell / sum) * per); // parts are differences, so that they add up
+    const positive = of(now.tp + now.fn), flags = of(now.tp + now.fp), hits = Math.min(of(now.tp), positive, flags);
     const sentences = [
-      `Of ${group.format(per)} rows, <b>${of(now.tp + now.fn)}</b> are positive. This cut flags <b>${of(now.tp + now.fp)}</b>: ${of(now.tp)} rightly, ${plural(of(now.fp), "is a false alarm", "are false alarms")}. It misses ${of(now.fn)}.`,
+      `Of ${group.format(per)} rows, <b>${group.format(positive)}</b> are positive. This cut flags <b>${group.format(flags)}</b>: ${group.format(hits)} rightly, ${plural(group.format(flags - hits), "is a false alarm", "are false alarms")}. It misses ${group.format(positive - hits)}.`,
     ];
     if (!isBest && Number.isFinite(value)) {
       const scale = per / sum, found = Math.round((now.tp - then.tp) * scale), alarms = Math.round((now.fp - then.fp) * scale);
