@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import datasets, losses, metrics, population, theory
+    from surecut import datasets, losses, metrics, plots, population, report, theory
     from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
     from surecut.certificates import Certificate, certify
@@ -40,6 +40,7 @@ _HOME = {
     "tune_thresholds": "surecut.averaging",
 }
 _MODULES = ("datasets", "losses", "metrics", "population", "theory")
+_MODULES = ("losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
     "Certificate",
@@ -57,7 +58,9 @@ __all__ = [
     "get_metric",
     "losses",
     "metrics",
+    "plots",
     "population",
+    "report",
     "theory",
     "tune_expected",
     "tune_threshold",

@@ -94,13 +94,17 @@ class Cut:
         >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score")
         'CAST("score" AS DOUBLE PRECISION) >= 5e-01'
         """
-        double, quote = _dialect(dialect)
-        name = quote + column.replace(quote, quote * 2) + quote
+        _, quote = _dialect(dialect)
+        return self.to_sql_of(quote + column.replace(quote, quote * 2) + quote, dialect)
+
+    def to_sql_of(self, expression: str, dialect: str = "ansi") -> str:
+        """The same for a score that is an SQL expression rather than a column."""
+        double, _ = _dialect(dialect)
         if self.predicts_nothing:
             return "FALSE"
         if self.threshold == -math.inf:
-            return f"{name} IS NOT NULL"
-        return f"CAST({name} AS {double}) >= {_scientific(self.threshold)}"
+            return f"{expression} IS NOT NULL"
+        return f"CAST({expression} AS {double}) >= {_scientific(self.threshold)}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut as JSON: whole or not at all."""
@@ -185,6 +189,11 @@ class Cut:
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
             f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
         )
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import cut_html
+
+        return cut_html(self)
 
 
 def require_folder(path: Path) -> None:
