@@ -39,8 +39,7 @@ _HOME = {
     "tune_threshold": "surecut.tuning",
     "tune_thresholds": "surecut.averaging",
 }
-_MODULES = ("datasets", "losses", "metrics", "population", "theory")
-_MODULES = ("losses", "metrics", "plots", "population", "report", "theory")
+_MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
     "Certificate",

@@ -67,8 +67,8 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     A label that never occurs, or always, has a constant score if there is an intercept: the best one for the loss.
-    Where that is infinite, as for the logistic loss, it is ψ((k + ½)/(n + 1)) for k positives in n rows, so −log(2n + 1)
-    or log(2n + 1); n is the sum of the weights if there are any. For a loss without a link it is −1 or 1.
+    Where that is infinite, as for the logistic loss, it is ψ((k + ½)/(n + 1)) for k positives in n rows, so
+    −log(2n + 1) or log(2n + 1); n is the sum of the weights if there are any. For a loss without a link it is −1 or 1.
 
     Examples
     --------
