@@ -119,7 +119,7 @@ def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, Figure]:
-    from surecut.study.figures import curve, means, panels, tidy
+    from surecut.study.figures import curve, means, panels, sizes_axis, tidy
 
     names = list(dict.fromkeys(table.dataset))
     figure, axes = panels(2, len(names), height=3.6)
@@ -132,9 +132,11 @@ def figures(table: pd.DataFrame) -> dict[str, Figure]:
                 curve(axes[panel, column], line.n, line["mean"], line.error, method, look, linestyle)
         tidy(axes[0, column], title=dataset, ylabel="F-measure on the test set")
         tidy(axes[1, column], ylabel="seconds to train and tune")
-        axes[0, column].set_xscale("log")
-        axes[1, column].set(xscale="log", yscale="log")
-    axes[0, 0].legend(frameon=False, fontsize=7)
+        axes[1, column].set_yscale("log")
+        for panel in axes[:, column]:
+            sizes_axis(panel, table[table.dataset == dataset].n)
+    lines, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return {"one-training-is-enough": figure}
 
 
