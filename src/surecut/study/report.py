@@ -47,7 +47,14 @@ class Chapter:
         made = self.manifest
         finished = f"{made['finished']:,} of {made['cells']:,} cells"
         versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-        return f"{finished}, {made['seconds_of_computing'] / 60:.1f} minutes of computing, {versions}"
+        return f"{finished}, {made['seconds_of_computing'] / 60:.1f} minutes of computing, {versions}{self._unfinished}"
+
+    @property
+    def _unfinished(self) -> str:
+        if not self.manifest["unfinished"]:
+            return ""
+        listed = "; ".join(f"{name} {these}" for name, these in self.manifest["unfinished"].items())
+        return f"; not finished: cells among {listed}"
 
 
 def write_report(out: Path) -> list[Path]:
