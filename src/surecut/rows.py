@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -59,6 +59,44 @@ class Histogram(NamedTuple):
     checksum: int
 
 
+class SourceChangedError(RuntimeError):
+    """Two passes over the rows found different rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed between two passes over them: the source is being written to, or it is not deterministic "
+            "(random numbers, a model that is scored lazily); persist it first (cache it, or write it to a file), and "
+            "tune on that"
+        )
+
+
+class Rows(Protocol):
+    """What a search asks of its source; every call is a pass over the rows."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score."""
+
+
 @dataclass(frozen=True)
 class ArrayRows:
     """The source of a search: three columns in memory."""
@@ -79,6 +117,10 @@ class ArrayRows:
     @property
     def weighted(self) -> bool:
         return len(self.weights) > 0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
 
     def __len__(self) -> int:
         return len(self.scores)
