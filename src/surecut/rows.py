@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +50,10 @@ class Counts:
     def __getitem__(self, index: Any) -> Counts:
         rows = self.rows[index]
         return Counts(rows, rows if self.weight is self.rows else self.weight[index])
+
+    def __add__(self, other: Counts) -> Counts:
+        rows = self.rows + other.rows
+        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
 
 
 class Histogram(NamedTuple):
@@ -145,7 +151,7 @@ class ArrayRows:
             self.labels.check()
         if any(part[2] for part in parts):
             require_no_nan(self.scores)
-        counts = _sum([part[0] for part in parts])
+        counts = functools.reduce(operator.add, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
@@ -163,7 +169,7 @@ class ArrayRows:
                 )
             return counts
 
-        return _sum(self._on_all_cores(work))
+        return functools.reduce(operator.add, self._on_all_cores(work))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -232,14 +238,6 @@ def available_cores() -> int:
 
 def _blocks(start: int, end: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, end)) for first in range(start, end, BLOCK))
-
-
-def _sum(parts: list[Counts]) -> Counts:
-    total = parts[0]
-    for part in parts[1:]:
-        rows = total.rows + part.rows
-        total = Counts(rows, rows if total.weight is total.rows else total.weight + part.weight)
-    return total
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

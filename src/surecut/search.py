@@ -95,7 +95,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
-        promising, needed = _needed(bins, sample, objectives)
+        promising, needed = needed_bins(bins, sample, objectives)
         unseen = needed & ~bins.exact
         unknown = unseen | promising & (bins.low < bins.high)
         if bins.counts.rows[unknown].sum() <= budget:
@@ -113,7 +113,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
-def _needed(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
     promising = np.zeros(len(bins.low), dtype=bool)
     needed = np.zeros(len(bins.low), dtype=bool)
@@ -196,7 +196,7 @@ def _sorted_out(
     group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
     exact = np.ones(len(starts), dtype=bool)
     bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
-    promising, _ = _needed(bins, sample, objectives)
+    promising, _ = needed_bins(bins, sample, objectives)
     opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
     single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)

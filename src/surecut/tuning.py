@@ -102,7 +102,7 @@ def tune_threshold(
     cuts = _best_cuts(scores, labels, weights, objectives)
     if not several:
         return cuts[0]
-    return {name: cut for name, cut in zip(_distinct_names(metrics), cuts, strict=True)}
+    return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
 
 
 def _best_cuts(
@@ -117,7 +117,8 @@ def _best_cuts(
     return [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
-def _distinct_names(metrics: list[Metric]) -> list[str]:
+def distinct_names(metrics: list[Metric]) -> list[str]:
+    """What cuts for several metrics are called."""
     names = [metric.name for metric in metrics]
     if len(set(names)) == len(names):
         return names
