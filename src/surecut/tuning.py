@@ -114,7 +114,7 @@ def tune_threshold(
         cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]
     if not several:
         return cuts[0]
-    return {name: cut for name, cut in zip(_distinct_names(metrics), cuts, strict=True)}
+    return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
 
 
 def _best_cuts(
@@ -133,7 +133,8 @@ def _tally(scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | 
     return tally_rows(scores, labels.is_positive(), weights)
 
 
-def _distinct_names(metrics: list[Metric]) -> list[str]:
+def distinct_names(metrics: list[Metric]) -> list[str]:
+    """What cuts for several metrics are called."""
     names = [metric.name for metric in metrics]
     if len(set(names)) == len(names):
         return names
