@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from surecut import _kernels
-from surecut._kernels import NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
+from surecut._kernels import NONE, SEVERAL, NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
 
 LARGEST = np.finfo(float).max
 NO_WEIGHTS = np.empty(0)
@@ -139,6 +139,42 @@ def test_histograms_are_the_same(compiled):
         assert rows[:, 1].sum() == np.count_nonzero((labels == positive) & present)
         assert rows.sum() == np.count_nonzero(present)
         assert sums.sum() == (weights.sum() if len(weights) else len(bits))
+
+
+def test_histograms_note_the_same_only_scores(compiled):
+    """Of every bin: no score, the one that was seen in it, or several."""
+    for bits, labels, weights, positive, negative in blocks():
+        bins = first_bins(bits.view(float)[:64], 8)
+        count = 2 * int(bins.half)
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            only = np.full(count, NONE)
+            for part in (slice(0, 40), slice(40, None)):
+                rows = np.zeros((count, 2), dtype=np.int64)
+                sums = np.zeros((count, 2)) if len(weights) else rows
+                columns = bits[part], labels[part], weights[part]
+                kernels.histogram(*columns, positive, negative, bins, rows, sums, only)
+            results.append(only)
+        np.testing.assert_array_equal(*results)
+        if len(bits) < 100:
+            expected = np.full(count, NONE)
+            for score in set((bits[weights > 0] if len(weights) else bits).tolist()):
+                alone = np.zeros((count, 2), dtype=np.int64)
+                NumpyKernels.histogram(np.array([score]), np.array([1]), NO_WEIGHTS, 1, 0, bins, alone, alone)
+                (where,) = np.flatnonzero(alone.any(axis=1))
+                expected[where] = score if expected[where] == NONE else SEVERAL
+            np.testing.assert_array_equal(results[0], expected)
+
+
+def test_tied_scores_have_a_bin_each():
+    """Three decimals, zero too, of which a sample saw most."""
+    scores = np.arange(1001) / 1000
+    bins = first_bins(np.random.default_rng(3).choice(scores, 4096))
+    only = np.full(2 * int(bins.half), NONE)
+    rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+    NumpyKernels.histogram(scores.view(np.int64), np.ones(1001, int), NO_WEIGHTS, 1, 0, bins, rows, rows, only)
+    assert np.count_nonzero(rows.any(axis=1)) > 990
+    assert np.count_nonzero(only == SEVERAL) < 10
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])

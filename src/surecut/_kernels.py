@@ -72,13 +72,13 @@ def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
     signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
     magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
     tied = are_tied(sample)
-    if tied:
-        smallest, largest = magnitude[min(np.searchsorted(magnitude, 1), len(magnitude) - 1)], magnitude[-1]
-    else:
-        smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
-    shift = max(0, int(largest - smallest).bit_length() - (bits - signs + 1))
-    smallest = max(0, int(smallest) - (1 << shift)) if tied else smallest
-    half = (int(largest - smallest) >> shift) + 1
+    trimmed = (0, 0) if tied else (len(magnitude) // 256, len(magnitude) // 1024)
+    if tied and magnitude[-1] > 0:
+        magnitude = magnitude[magnitude > 0]
+    smallest, largest = int(magnitude[trimmed[0]]), int(magnitude[-1 - trimmed[1]])
+    shift = max(0, (largest - smallest).bit_length() - (bits - signs + 1))
+    smallest = max(0, smallest - (1 << shift)) if tied else smallest
+    half = ((largest - smallest) >> shift) + 1
     return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
 
 
@@ -89,7 +89,7 @@ def are_tied(sample: NDArray[np.float64]) -> bool:
     (True, False)
     """
     ordered = np.sort(sample)
-    return 2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample)
+    return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample))
 
 
 class Kernels(Protocol):
@@ -156,13 +156,18 @@ def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
 
     It is additive modulo 2**64: the checksum of two samples together is the sum of theirs.
     """
+    return int(row_marks(bits, is_positive).sum(dtype=np.uint64))
+
+
+def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """What each row adds to the checksum."""
     mixed = bits >> HALF_WORD
     mixed ^= bits
     mixed ^= is_positive * POSITIVE_MARK
     mixed &= LOW_WORD
-    mixed = mixed.view(np.uint64)
-    mixed *= mixed
-    return int(mixed.sum(dtype=np.uint64))
+    marks = mixed.view(np.uint64)
+    marks *= marks
+    return marks
 
 
 class NumpyKernels:

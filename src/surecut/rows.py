@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -51,9 +52,18 @@ class Counts:
             counts[target] += counts[source]
             counts[source] = 0
 
+    def widened(self) -> Counts:
+        """The same with numbers of rows that can be multiplied."""
+        rows = self.rows.astype(np.int64)
+        return Counts(rows, rows if self.weight is self.rows else self.weight)
+
     def __getitem__(self, index: Any) -> Counts:
         rows = self.rows[index]
         return Counts(rows, rows if self.weight is self.rows else self.weight[index])
+
+    def __add__(self, other: Counts) -> Counts:
+        rows = self.rows + other.rows
+        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
 
 
 class Histogram(NamedTuple):
@@ -63,6 +73,44 @@ class Histogram(NamedTuple):
     high: NDArray[np.uint64]
     counts: Counts
     checksum: int
+
+
+class SourceChangedError(RuntimeError):
+    """Two passes over the rows found different rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed between two passes over them: the source is being written to, or it is not deterministic "
+            "(random numbers, a model that is scored lazily); persist it first (cache it, or write it to a file), and "
+            "tune on that"
+        )
+
+
+class Rows(Protocol):
+    """What a search asks of its source; every call is a pass over the rows."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +134,15 @@ class ArrayRows:
     def weighted(self) -> bool:
         return len(self.weights) > 0
 
+    @property
+    def rows_at_once(self) -> int:
+        """Rows in a block."""
+        return BLOCK
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
     def __len__(self) -> int:
         return len(self.scores)
 
@@ -97,7 +154,7 @@ class ArrayRows:
         sample = self._sample()
         bins = first_bins(sample)
         tied = are_tied(sample)
-        small = np.int32 if len(self) < 2**31 else np.int64  # what is small stays in cache
+        small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache
 
         def work(blocks: Iterator[slice]) -> tuple[Counts, Any, int, int, int]:
             counts = Counts.zeros(2 * int(bins.half), self.weighted, small)
@@ -105,9 +162,7 @@ class ArrayRows:
             strangers = nans = checksum = 0
             classes = self.labels.positive, self.labels.negative
             for block in blocks:
-                found = self.kernels.histogram(
-                    *self._columns(block), *classes, bins, counts.rows, counts.weight, only
-                )
+                found = self.kernels.histogram(*self._columns(block), *classes, bins, counts.rows, counts.weight, only)
                 strangers, nans, checksum = strangers + found[0], nans + found[1], checksum + int(found[2])
             return counts, only, strangers, nans, checksum
 
@@ -116,7 +171,7 @@ class ArrayRows:
             self.labels.check()
         if any(part[3] for part in parts):
             require_no_nan(self.scores)
-        counts = _sum([part[0] for part in parts])
+        counts = functools.reduce(operator.add, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         low, high = bins.ends(occupied)
@@ -124,7 +179,7 @@ class ArrayRows:
             score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
             alone = ~np.isnan(score)
             low[alone] = high[alone] = ordered_keys(score[alone])
-        return Histogram(low, high, counts[occupied], sum(part[4] for part in parts) % 2**64)
+        return Histogram(low, high, counts[occupied].widened(), sum(part[4] for part in parts) % 2**64)
 
     def count(self, low: Any, high: Any, shift: Any) -> Counts:
         """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
@@ -139,7 +194,8 @@ class ArrayRows:
                 )
             return counts
 
-        return _sum(self._on_all_cores(work))
+        counts: Counts = functools.reduce(operator.add, self._on_all_cores(work))
+        return counts
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -168,10 +224,11 @@ class ArrayRows:
         low, high = joined_ranges(low, high)
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
-            out = (np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.bool_), np.empty(BLOCK if self.weighted else 0))
             found = []
             for block in blocks:
-                n = self.kernels.select(*self._columns(block), self.labels.positive, low, high, out)
+                bits, labels, weights = self._columns(block)
+                out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
+                n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
                 found.append((out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy()))
             return found
 
@@ -200,12 +257,43 @@ class ArrayRows:
         The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
         """
         ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
-        shares = [_blocks(start, end) for start, end in itertools.pairwise(ends)]
+        shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
         with ThreadPoolExecutor(self.workers - 1) as pool:
             others = [pool.submit(work, share) for share in shares[1:]]
             return [work(shares[0]), *(other.result() for other in others)]
+
+
+@dataclass(frozen=True)
+class MatrixRows(ArrayRows):
+    """The entries of a matrix of scores as rows, all labels in one: the source of a micro-averaged search."""
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> MatrixRows:
+        entries = scores.size
+        kernels = _kernels.available(entries)
+        threaded = not isinstance(kernels, _kernels.NumpyKernels)
+        workers = min(available_cores(), 1 + entries // ROWS_PER_WORKER) if threaded else 1
+        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, min(workers, len(scores)))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, BLOCK // int(self.scores.shape[1]))
+
+    def tally(self) -> ScoreTally:
+        weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
+        return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
+
+    def _sample(self) -> NDArray[np.float64]:
+        some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)
+        return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = as_doubles(self.scores[block]).reshape(-1)
+        labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
+        weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
 
 
 def available_cores() -> int:
@@ -215,15 +303,8 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _blocks(start: int, end: int) -> Iterator[slice]:
-    return (slice(first, min(first + BLOCK, end)) for first in range(start, end, BLOCK))
-
-
-def _sum(parts: list[Counts]) -> Counts:
-    rows = parts[0].rows.astype(np.int64, copy=False)
-    for part in parts[1:]:
-        rows += part.rows
-    return Counts(rows, rows if parts[0].weight is parts[0].rows else sum(part.weight for part in parts))
+def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, end)) for first in range(start, end, size))
 
 
 def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
@@ -232,7 +313,7 @@ def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
     def both(one: Any, other: Any) -> Any:
         return np.where(one == NONE, other, np.where((one == other) | (other == NONE), one, SEVERAL))
 
-    only = reduce(both, found)
+    only = functools.reduce(both, found)
     below_zero = 0 if only[half - 1] == MINUS_ZERO else only[half - 1]
     only[half] = both(only[half], below_zero)
     return only
