@@ -205,15 +205,22 @@ def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high:
     lowest, highest = _ends(low[0], high[-1])
     found = 0
     for start in range(0, bits.size, PIECE):
-        for n in range(_near(scores[start : start + PIECE], lowest, highest, index)):
-            i = start + index[n]
-            key = _key(bits[i])
-            if (low.size == 1 or _locate(key, low, high) >= 0) and (weights.size == 0 or weights[i] > 0):
-                keys[found] = key
-                classes[found] = labels[i] == positive
-                if weights.size:
-                    out_weights[found] = weights[i]
-                found += 1
+        near = _near(scores[start : start + PIECE], lowest, highest, index)
+        if low.size > 1 or weights.size:
+            near, some = 0, near
+            for n in range(some):
+                i = start + index[n]
+                if _locate(_key(bits[i]), low, high) >= 0 and (weights.size == 0 or weights[i] > 0):
+                    index[near] = index[n]
+                    near += 1
+        for n in range(near):
+            keys[found + n] = _key(bits[start + index[n]])
+        for n in range(near):  # far apart in memory: a loop that does nothing else waits for several at once
+            classes[found + n] = labels[start + index[n]] == positive
+        if weights.size:
+            for n in range(near):
+                out_weights[found + n] = weights[start + index[n]]
+        found += near
     return found
 
 

@@ -225,9 +225,11 @@ class ArrayRows:
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
             found = []
+            out = (np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS)
             for block in blocks:
                 bits, labels, weights = self._columns(block)
-                out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
+                if len(bits) > len(out[0]):  # at the first block
+                    out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
                 n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
                 found.append((out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy()))
             return found
