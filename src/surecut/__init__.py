@@ -6,14 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import losses, metrics, population, theory
+    from surecut import datasets, losses, metrics, plots, population, report, theory
+    from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
     from surecut.certificates import Certificate, certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -26,13 +29,17 @@ _HOME = {
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
+    "LinearSurrogate": "surecut.linear",
+    "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreTally": "surecut.tally",
     "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
+    "tune_expected": "surecut.averaging",
     "tune_threshold": "surecut.tuning",
+    "tune_thresholds": "surecut.averaging",
 }
-_MODULES = ("losses", "metrics", "population", "theory")
+_MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
     "Certificate",
@@ -41,15 +48,22 @@ __all__ = [
     "Cut",
     "Hull",
     "InfeasibleError",
+    "LinearSurrogate",
+    "MultilabelCut",
     "PlugInClassifier",
     "ScoreTally",
     "certify",
+    "datasets",
     "get_metric",
     "losses",
     "metrics",
+    "plots",
     "population",
+    "report",
     "theory",
+    "tune_expected",
     "tune_threshold",
+    "tune_thresholds",
 ]
 
 
