@@ -64,6 +64,8 @@ def crossing_probability(rows: int, intercept: float, slope: float) -> float:
     >>> round(crossing_probability(10, 0.0, 4.0), 6)  # a line through the origin: one over its slope
     0.25
     """
+    if intercept >= 1:
+        return 0.0
     j = _nodes(int(np.floor(rows * intercept)) + 1, rows)
     where = np.clip((j / rows - intercept) / slope, 1e-300, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,16 +82,20 @@ def crossing_probability(rows: int, intercept: float, slope: float) -> float:
     return float(between.sum() + (mass[0] + mass[-1]) / 2)
 
 
-def _nodes(first: int, last: int, most: int = 1500) -> NDArray[np.float64]:
-    """Integers from `first` to `last`: all of them, or so many that a smooth sum over all is one of trapezoids."""
+def _nodes(first: int, last: int, most: int = 300) -> NDArray[np.float64]:
+    """Integers from `first` to `last`: all of them, or so many that a smooth sum over all is one of trapezoids.
+
+    Those that are kept stand close to each other at both ends, where the sum is not smooth.
+    """
     steps = last - first
     if steps <= 2 * most:
         return np.arange(first, last + 1, dtype=float)
-    away = np.unique(np.round(np.geomspace(1, steps, most)))
-    return np.unique(np.concatenate(([first], first + away, last - away)))
+    away = np.round((steps / 2) ** np.linspace(0.0, 1.0, most))
+    away = away[np.append(True, np.diff(away) > 0)]
+    return np.concatenate(([first], first + away[:-1], last - away[::-1], [last])).astype(float)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _lines(rows: int, error: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Intercepts and slopes of lines, at most one of which is crossed with probability `error`.
 
@@ -112,18 +118,18 @@ def _line(rows: int, tangent: float, error: float) -> tuple[float, float]:
         return intercept, 1 - intercept + intercept * (1 - tangent) / tangent
 
     def excess(log_intercept: float) -> float:
+        """In a scale in which it is nearly a line of slope −2, as for a Brownian bridge."""
         intercept, slope = with_intercept(log_intercept)
-        if intercept >= 1:
-            return -700.0
-        return float(np.log(max(crossing_probability(rows, intercept, slope), 1e-300)) - np.log(error))
+        probability = np.clip(crossing_probability(rows, intercept, slope), 1e-300, 1 - 1e-15)
+        return float(np.log(np.log(error) / np.log(probability)))
 
-    typical = np.sqrt(-np.log(error) * tangent / (1 - tangent) / (2 * rows))
-    low, high = np.log(typical / 30), np.log(max(min(typical * 30, 1.0), typical))
+    typical = np.log(np.sqrt(-np.log(error) * tangent / (1 - tangent) / (2 * rows)))
+    low, high = typical - 0.02, typical + 0.02
     while excess(high) > 0:
-        high += 1.0
+        low, high = high, high + 2 * (high - low)
     while excess(low) < 0:
-        low -= 1.0
-    found = optimize.brentq(excess, low, high, xtol=1e-5, rtol=1e-8)
+        low, high = low - 2 * (high - low), low
+    found = optimize.brentq(excess, low, high, xtol=1e-5)
     return with_intercept(found + 1e-5)
 
 
