@@ -70,6 +70,7 @@ def minimise(functions: Functions, start: Array, curvature: Array, *, tol: float
     tol, max_iter
         When a column leaves: for the promise, and for the steps.
     """
+    tol = max(tol, ROUNDING)
     minima = Minima(start.copy(), np.zeros(start.shape[1], dtype=np.int64), np.zeros(start.shape[1]))
     places = np.arange(start.shape[1])
     model = _Model(curvature)

@@ -23,7 +23,7 @@ from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, re
 from surecut.confidence import FallTo, least_shares, share_limits, three_part_limit, two_share_limit
 from surecut.confusion import Confusion
 from surecut.cut import Cut, UnknownMetric
-from surecut.metrics import FunctionMetric, LinearFractionalMetric, Metric
+from surecut.metrics import FunctionMetric, LinearFractionalMetric, Metric, MetricConstants
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -505,7 +505,7 @@ def _theorem(cut: Cut, confidence: float) -> Certificate:
     return Certificate(
         lower=cut.value - bound / 2,
         upper=cut.value + bound / 2,
-        regret_bound=bound,
+        regret_bound=bound + _cost_of_shrinkage(cut, constants),
         value=cut.value,
         metric=metric.name,
         threshold=cut.threshold,
@@ -515,6 +515,17 @@ def _theorem(cut: Cut, confidence: float) -> Certificate:
         exact=False,
         assumptions=(FRESH, ONE_MODEL),
     )
+
+
+def _cost_of_shrinkage(cut: Cut, constants: MetricConstants) -> float:
+    """4Dρ/γ: what a cut may lose that was drawn toward a model, ρ = κ / (n₊ + κ)."""
+    if not cut.shrinkage:
+        return 0.0
+    counted = cut.confusion.positives
+    if cut.metric.needs_negatives:
+        counted = min(counted, cut.confusion.negatives)
+    rho = 1 / (1 + counted / cut.shrinkage)
+    return float(np.max(4 * constants.D * rho / constants.gamma))
 
 
 def _change_with_prior(metric: Metric, priors: NDArray[np.float64], prior: float) -> float:

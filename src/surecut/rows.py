@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -49,6 +51,10 @@ class Counts:
         rows = self.rows[index]
         return Counts(rows, rows if self.weight is self.rows else self.weight[index])
 
+    def __add__(self, other: Counts) -> Counts:
+        rows = self.rows + other.rows
+        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
+
 
 class Histogram(NamedTuple):
     """Occupied bins, descending: lowest and highest key, counts; and the checksum of all rows."""
@@ -57,6 +63,44 @@ class Histogram(NamedTuple):
     high: NDArray[np.uint64]
     counts: Counts
     checksum: int
+
+
+class SourceChangedError(RuntimeError):
+    """Two passes over the rows found different rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed between two passes over them: the source is being written to, or it is not deterministic "
+            "(random numbers, a model that is scored lazily); persist it first (cache it, or write it to a file), and "
+            "tune on that"
+        )
+
+
+class Rows(Protocol):
+    """What a search asks of its source; every call is a pass over the rows."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +129,10 @@ class ArrayRows:
         """Rows in a block."""
         return BLOCK
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
     def __len__(self) -> int:
         return len(self.scores)
 
@@ -108,7 +156,7 @@ class ArrayRows:
             self.labels.check()
         if any(part[2] for part in parts):
             require_no_nan(self.scores)
-        counts = _sum([part[0] for part in parts])
+        counts = functools.reduce(operator.add, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
@@ -126,7 +174,7 @@ class ArrayRows:
                 )
             return counts
 
-        return _sum(self._on_all_cores(work))
+        return functools.reduce(operator.add, self._on_all_cores(work))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -226,14 +274,6 @@ def available_cores() -> int:
 
 def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
     return (slice(first, min(first + size, end)) for first in range(start, end, size))
-
-
-def _sum(parts: list[Counts]) -> Counts:
-    total = parts[0]
-    for part in parts[1:]:
-        rows = total.rows + part.rows
-        total = Counts(rows, rows if total.weight is total.rows else total.weight + part.weight)
-    return total
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

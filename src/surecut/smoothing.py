@@ -9,14 +9,16 @@ import numpy as np
 
 from surecut.confusion import Confusion
 from surecut.label_search import LabelCuts, LabelEntries, has_classes, joined
-from surecut.label_sources import LabelSource, on_all_cores
+from surecut.label_sources import LabelSource, label_source, on_all_cores
 from surecut.shrinkage import Calibration, Groups, calibrate, effective_kappa, shares
+from surecut.tally import tally_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from surecut.cut import Cut
     from surecut.search import Objective
 
 POOLED_EXACTLY = 1 << 22
@@ -95,3 +97,23 @@ class Smoothed:
         starts = np.array([0, len(keys)])
         pooled = LabelEntries(starts, keys[::-1], positive, negative, totals[None], self.source.dtype, weighted=True)
         return pooled.best_cuts(self.objective, ["all labels"])
+
+
+def shrunken_cut(
+    scores: NDArray[Any],
+    is_positive: NDArray[np.bool_],
+    weights: NDArray[np.float64] | None,
+    kappa: float | str,
+    objective: Objective,
+) -> Cut:
+    """The best cut of one label's smoothed rows, with its value and confusion on the real ones."""
+    tally = tally_rows(scores, is_positive, weights)
+    tally.candidates.check(objective.metric)
+    source = label_source(is_positive[:, None].view(np.uint8), scores[:, None], weights)
+    smoothed = Smoothed.by_shrinkage(source, kappa, objective)
+    found = smoothed.best_cuts(["y_true"])
+    cut = tally.best_cut(objective.metric)
+    cut = replace(cut, threshold=float(found.thresholds[0]), interval=tuple(found.intervals[0].tolist()))
+    cut = tally.candidates.cut_at(cut)
+    value = 0.0 if np.isnan(cut.value) else cut.value  # precision, say, where nothing is predicted
+    return replace(cut, value=value, shrinkage=float(smoothed.kappa[0]))

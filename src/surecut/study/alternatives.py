@@ -111,15 +111,15 @@ def cells(scale: str) -> list[Cell]:
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
     learn, tune, test = random_split(cell["dataset"], cell["n"], generator)
     build, learner = METHODS[cell["method"]]
-    start = time.perf_counter()
+    start = time.process_time()
     classifier = build(learner, learn, tune, int(generator.integers(2**31)))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     value = get_metric("f1").score(test.y, classifier.predict(test.X))
     return [{"f1": value, "trainings": classifier.trainings, "seconds": round(seconds, 4)}]
 
 
 def figures(table: pd.DataFrame) -> dict[str, Figure]:
-    from surecut.study.figures import curve, means, panels, tidy
+    from surecut.study.figures import curve, means, panels, sizes_axis, tidy
 
     names = list(dict.fromkeys(table.dataset))
     figure, axes = panels(2, len(names), height=3.6)
@@ -131,10 +131,12 @@ def figures(table: pd.DataFrame) -> dict[str, Figure]:
                 linestyle = "--" if METHODS[method][1] == "SVM" else "-"
                 curve(axes[panel, column], line.n, line["mean"], line.error, method, look, linestyle)
         tidy(axes[0, column], title=dataset, ylabel="F-measure on the test set")
-        tidy(axes[1, column], ylabel="seconds to train and tune")
-        axes[0, column].set_xscale("log")
-        axes[1, column].set(xscale="log", yscale="log")
-    axes[0, 0].legend(frameon=False, fontsize=7)
+        tidy(axes[1, column], ylabel="CPU seconds to train and tune")
+        axes[1, column].set_yscale("log")
+        for panel in axes[:, column]:
+            sizes_axis(panel, table[table.dataset == dataset].n)
+    lines, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return {"one-training-is-enough": figure}
 
 
@@ -158,7 +160,7 @@ def _claim(table: pd.DataFrame, dataset: str, learner: str) -> Claim:
     return Claim(
         f"One training is enough for the F-measure: {learner} on {dataset}.",
         Verdict.of(all(gain.mean > -0.005 for gain in gains.values())),
-        f"n = {int(last.n.max()):,}: two steps {Estimate.of(wide[ours])} ({costs.seconds[ours]:.3g} s), "
+        f"n = {int(last.n.max()):,}: two steps {Estimate.of(wide[ours])} ({costs.seconds[ours]:.3g} CPU s), "
         + ", ".join(parts),
     )
 

@@ -117,7 +117,7 @@ def figures(table: pd.DataFrame) -> dict[str, Figure]:
 
 def _eight_algorithms(table: pd.DataFrame) -> Figure:
     """Four panels, one per measure; colour tells what was tuned for, the line which learner."""
-    from surecut.study.figures import curve, means, panels, tidy
+    from surecut.study.figures import curve, means, panels, sizes_axis, tidy
 
     figure, axes = panels(2, 2, height=3.1)
     for panel, (measure, title) in zip(axes.ravel(), MEASURES.items(), strict=True):
@@ -126,7 +126,7 @@ def _eight_algorithms(table: pd.DataFrame) -> Figure:
                 line = means(table[(table.learner == learner) & (table.tuned_for == tuned_for)], measure)
                 curve(panel, line.n, line["mean"], line.error, f"{learner} {tuned_title}", look, linestyle)
         tidy(panel, title=f"{table.dataset.iloc[0]}: {title}", ylabel=title)
-        panel.set_xscale("log")
+        sizes_axis(panel, table.n)
     lines, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8, title="tuned for")
     return figure
@@ -134,7 +134,7 @@ def _eight_algorithms(table: pd.DataFrame) -> Figure:
 
 def _stronger(table: pd.DataFrame, names: list[str]) -> Figure:
     """Each learner tuned for the measure that is drawn."""
-    from surecut.study.figures import curve, means, panels, tidy
+    from surecut.study.figures import curve, means, panels, sizes_axis, tidy
 
     figure, axes = panels(len(names), len(MEASURES), width=3.4, height=2.8)
     for row, dataset in enumerate(names):
@@ -143,7 +143,7 @@ def _stronger(table: pd.DataFrame, names: list[str]) -> Figure:
                 line = means(_own(table, dataset, measure, learner), measure)
                 curve(axes[row, column], line.n, line["mean"], line.error, learner, look)
             tidy(axes[row, column], title=f"{dataset}: {title}")
-            axes[row, column].set_xscale("log")
+            sizes_axis(axes[row, column], table[table.dataset == dataset].n)
     axes[0, 0].legend(frameon=False, fontsize=8)
     return figure
 

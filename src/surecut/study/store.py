@@ -61,7 +61,8 @@ class Store:
         """Put the finished cells into one table, in the order of the cells, and say how they were made."""
         import pandas as pd
 
-        documents = [self.read(cell) for cell in cells if self.is_done(cell)]
+        done = {self._path(cell) for cell in cells if self.is_done(cell)}
+        documents = [self.read(cell) for cell in cells if self._path(cell) in done]
         rows = [document["cell"] | row for document in documents for row in document["rows"]]
         text = io.StringIO()
         pd.DataFrame(rows).to_csv(text, index=False, float_format="%.7g", lineterminator="\n")
@@ -70,6 +71,8 @@ class Store:
             "cells": len(cells),
             "finished": len(documents),
             "seconds_of_computing": round(sum(document["seconds"] for document in documents), 1),
+            "parameters": parameters_of(cells),
+            "unfinished": parameters_of([cell for cell in cells if self._path(cell) not in done]),
         }
         write_whole(self.folder / MANIFEST, (json.dumps(manifest | finished, indent=2) + "\n").encode())
 
@@ -89,3 +92,13 @@ class Store:
     def _path(self, cell: Cell) -> Path:
         name = ",".join(f"{key}={value}" for key, value in cell.items())
         return self.folder / CELLS / (re.sub(r"[^\w=,.+-]", "_", name) + ".json")
+
+
+def parameters_of(cells: list[Cell]) -> dict[str, str]:
+    """The values that each parameter takes.
+
+    >>> parameters_of([{"n": 100, "block": 0}, {"n": 100, "block": 1}])
+    {'n': '100', 'block': '0, 1'}
+    """
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    return {name: ", ".join(dict.fromkeys(str(cell[name]) for cell in cells)) for name in names}
