@@ -463,6 +463,16 @@ def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, erro
     return float(max(0.0, (rivals - here).max()))
 
 
+def curve_band(
+    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions."""
+    both = bands(metric, frequencies(tally, "the band of a curve"), confusion, 1 - confidence, sides=2)
+    lower = _defined(both.value(metric, best=False), metric, worst=True).min(axis=0)
+    upper = _defined(both.value(metric, best=True), metric, worst=False).max(axis=0)
+    return lower, upper
+
+
 def _defined(values: NDArray[np.float64], metric: Metric, worst: bool) -> NDArray[np.float64]:
     """Values with the metric's own extreme in place of undefined ones."""
     if not np.isnan(values).any():
