@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.frames import apply_frame, tune_frame
     from surecut.metrics import get_metric
+    from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -25,8 +27,11 @@ _HOME = {
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
     "PlugInClassifier": "surecut.classifier",
+    "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
+    "apply_frame": "surecut.frames",
     "get_metric": "surecut.metrics",
+    "tune_frame": "surecut.frames",
     "tune_threshold": "surecut.tuning",
 }
 _MODULES = ("losses", "metrics", "population", "theory")
@@ -38,12 +43,15 @@ __all__ = [
     "Hull",
     "InfeasibleError",
     "PlugInClassifier",
+    "ScoreSketch",
     "ScoreTally",
+    "apply_frame",
     "get_metric",
     "losses",
     "metrics",
     "population",
     "theory",
+    "tune_frame",
     "tune_threshold",
 ]
 
