@@ -221,7 +221,10 @@ class BatchRows:
 
         stream = self.batches.read(self._within(low, high))
         parts = _each(stream, lambda: (high.copy(), low.copy()), work, kernels)
-        smallest, largest = (combine.reduce(ends) for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True))
+        smallest, largest = (
+            combine.reduce(ends)
+            for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True)
+        )
         if (smallest > largest).any():
             raise SourceChangedError
         return smallest, largest
@@ -317,9 +320,7 @@ class BatchRows:
         inside = (which >= 0) & (keys <= high[np.maximum(which, 0)])
         if not inside.any():
             raise SourceChangedError
-        return tally_keys(
-            keys[inside], is_positive[inside], weights[inside] if self.weighted else None, self.dtype
-        )
+        return tally_keys(keys[inside], is_positive[inside], weights[inside] if self.weighted else None, self.dtype)
 
     def _guess(self, blocks: list[Block], bins: FirstBins, kernels: Kernels) -> Window | None:
         """Where the search may ask for rows, judging from the first ones."""

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from surecut.grouped import GroupedRows
     from surecut.tally import ScoreTally
 
-ACCEPTED = (
-    "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path of a Parquet or CSV file or a glob of them"
-)
+ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path of a Parquet or CSV file or a glob of them"
 
 
 def tune_frame(
@@ -135,7 +133,9 @@ def _reader(frame: Any, columns: Columns) -> Any:
         if is_path:
             import duckdb  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"reading {home if not is_path else 'files'} needs {error.name}: pip install surecut[files]") from None
+        raise ImportError(
+            f"reading {home if not is_path else 'files'} needs {error.name}: pip install surecut[files]"
+        ) from None
     if is_path:
         return readers.FileReader(os.fspath(frame), columns)
     if home == "duckdb":

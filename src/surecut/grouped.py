@@ -45,7 +45,9 @@ FINE, COARSE, WINDOW = 1024, 8, 16
 OFFSET = float(WINDOW * FINE + 1200 * COARSE)
 """Added to the numbers of bins, so that the sign is free for the sign of the score."""
 
-NEGATIVE, POSITIVE, MINUS_ONE, STRANGER, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(11)
+NEGATIVE, POSITIVE, MINUS_ONE, STRANGER, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(
+    11
+)
 """What a row is. Only the first three are counted in bins."""
 
 SCORE, LABEL, WEIGHT, KIND, BIN = "surecut_score", "surecut_label", "surecut_weight", "surecut_kind", "surecut_bin"
@@ -257,7 +259,13 @@ class GroupedRows:
             asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         answer = frame.group_by(key, KIND).agg(*asked).collect()
         found = {name: answer[name].to_numpy() for name in answer.columns}
-        for name, dtype in ((ROWS, np.int64), (KIND, np.int64), (SCORE, np.float64), (LOW, np.float64), (HIGH, np.float64)):
+        for name, dtype in (
+            (ROWS, np.int64),
+            (KIND, np.int64),
+            (SCORE, np.float64),
+            (LOW, np.float64),
+            (HIGH, np.float64),
+        ):
             if name in found:
                 found[name] = found[name].astype(dtype)
         return found
@@ -387,5 +395,3 @@ def _by_class(values: NDArray[Any], is_positive: NDArray[np.bool_], starts: NDAr
     """Sums over runs of ascending entries, negatives and positives apart; in descending order."""
     apart = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))
     return np.ascontiguousarray(np.add.reduceat(apart, starts, axis=0)[::-1])
-
-

@@ -125,6 +125,11 @@ class ArrayRows:
         return len(self.weights) > 0
 
     @property
+    def rows_at_once(self) -> int:
+        """Rows in a block."""
+        return BLOCK
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return self.scores.dtype
 
@@ -222,11 +227,42 @@ class ArrayRows:
         The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
         """
         ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
-        shares = [_blocks(start, end) for start, end in itertools.pairwise(ends)]
+        shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(work, shares))
+
+
+@dataclass(frozen=True)
+class MatrixRows(ArrayRows):
+    """The entries of a matrix of scores as rows, all labels in one: the source of a micro-averaged search."""
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> MatrixRows:
+        entries = scores.size
+        kernels = _kernels.available(entries)
+        threaded = not isinstance(kernels, _kernels.NumpyKernels)
+        workers = min(available_cores(), 1 + entries // (4 * BLOCK)) if threaded else 1
+        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, min(workers, len(scores)))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, BLOCK // int(self.scores.shape[1]))
+
+    def tally(self) -> ScoreTally:
+        weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
+        return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
+
+    def _sample(self) -> NDArray[np.float64]:
+        some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)
+        return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = as_doubles(self.scores[block]).reshape(-1)
+        labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
+        weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
 
 
 def available_cores() -> int:
@@ -236,8 +272,8 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _blocks(start: int, end: int) -> Iterator[slice]:
-    return (slice(first, min(first + BLOCK, end)) for first in range(start, end, BLOCK))
+def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, end)) for first in range(start, end, size))
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

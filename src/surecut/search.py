@@ -180,9 +180,7 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
 
 
-def _sorted_out(
-    bins: Bins, which: NDArray[np.bool_], rows: Rows, sample: Sample, objectives: list[Objective]
-) -> Bins:
+def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: Rows, sample: Sample, objectives: list[Objective]) -> Bins:
     """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
     low, high = _ascending(bins, which)
     tally = rows.collect(low, high)
