@@ -7,12 +7,13 @@ STAMP := $(VENV)/.surecut-ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo test lint docs bench clean
 
 help:
 	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
 	@echo "make test     set up .venv and run all tests"
 	@echo "make lint     ruff, formatting, mypy"
+	@echo "make docs     build the documentation into docs/_build/html, offline, warnings as errors"
 	@echo "make bench    speed beside the peers and the physical limit (about a quarter of an hour)"
 	@echo "make install  only set up .venv"
 	@echo "make clean    remove .venv and caches"
@@ -27,7 +28,7 @@ $(STAMP): pyproject.toml
 	@echo "setting up $(VENV) with $(PYTHON): a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,cli,plots]" --group test --group lint
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,files,cli,plots,report]" --group test --group lint
 	@touch $(STAMP)
 
 demo: $(STAMP)
@@ -41,10 +42,16 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
 	$(BIN)/python benchmarks/tuning.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/readme_table.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,52 +2,252 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from surecut import demo
+from surecut import Cut, ScoreTally, demo, tune_threshold
 from surecut.cli import app
+from surecut.metrics import CATALOGUE, Tversky, Utility
 
-runner = CliRunner()
-
-
-def test_demo_shows_a_table_and_saves_a_picture(tmp_path):
-    picture = tmp_path / "picture.png"
-    result = runner.invoke(app, ["demo", "--out", str(picture)], env={"COLUMNS": "80"})
-    assert result.exit_code == 0, result.output
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    for name in demo.METRICS:
-        assert name in result.output
-    assert max(len(line) for line in result.output.splitlines()[:-1]) <= 80
-    assert "picture.png" in result.output
+runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
 
 
-def test_demo_judges_on_rows_that_neither_step_saw():
-    story = demo.measure()
-    assert sum(story.sizes.values()) == 1797
-    rows = {row.name: row for row in story.rows}
-    assert rows["F2"].tuned > rows["F2"].usual
-    assert rows["F1"].cut == story.tuning.best_cut("f1")
-    assert story.tuning.sample.rows == story.sizes["tune"]
-
-
-def test_a_mistake_gets_a_sentence_and_no_traceback(tmp_path):
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "nowhere" / "picture.png")])
-    assert result.exit_code == 1
-    assert "there is no folder" in result.output
+def run(*arguments, code=0, **options):
+    result = runner.invoke(app, [str(argument) for argument in arguments], **options)
+    assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
+    return result
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["demo", "--help"]])
+def draw(size, seed=0, shift=0.0):
+    random = np.random.default_rng(seed)
+    scores = 1 / (1 + np.exp(2 - 2 * random.normal(size=size)))
+    labels = random.random(size) < scores
+    return labels, np.round(scores + shift * random.random(size), 6)
+
+
+def save(path, labels, scores):
+    lines = [f"{int(label)},{score}" for label, score in zip(labels, scores.tolist(), strict=True)]
+    path.write_text("y,p\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return draw(2_000)
+
+
+@pytest.fixture
+def file(tmp_path, rows):
+    pytest.importorskip("duckdb", reason="files are read by DuckDB")
+    return save(tmp_path / "scores.csv", *rows)
+
+
+@pytest.fixture
+def cut(tmp_path, file):
+    run("tune", file, "--out", tmp_path / "cut.json")
+    return tmp_path / "cut.json"
+
+
+class TestTune:
+    def test_the_table_holds_pythons_cut(self, file, rows):
+        expected = tune_threshold(*rows)
+        printed = run("tune", file, "--label", "y", "--score", "p").stdout
+        assert f"{expected.threshold:.6g}" in printed
+        assert f"{expected.value:.4f}" in printed
+        assert "2,000 rows" in printed
+        assert not any(line != line.rstrip() for line in printed.splitlines())
+
+    def test_json_is_for_programs(self, file, rows):
+        document = json.loads(run("tune", file, "--metric", "f1", "--metric", "am", "--format", "json").stdout)
+        assert document["rows"] == 2_000
+        assert [Cut.from_dict(one) for one in document["cuts"]] == list(
+            tune_threshold(*rows, metric=["f1", "am"]).values()
+        )
+
+    def test_the_saved_cut_is_pythons(self, cut, rows):
+        assert Cut.load(cut) == tune_threshold(*rows)
+
+    def test_constraints(self, file, rows):
+        printed = run("tune", file, "--metric", "recall", "--constraint", "precision>=0.8", "--format", "json").stdout
+        expected = tune_threshold(*rows, metric="recall", constraint="precision>=0.8")
+        assert json.loads(printed)["cuts"][0]["threshold"] == expected.threshold
+        both = ["--constraint", "precision>=0.8", "--constraint", "recall>=1"]
+        assert "no cut meets all of them" in run("tune", file, *both, code=1).output
+
+    def test_a_given_prior(self, file, rows):
+        printed = run("tune", file, "--prior", "0.02", "--format", "json").stdout
+        expected = ScoreTally.from_scores(*rows).with_prior(0.02).best_cut("f1")
+        assert json.loads(printed)["cuts"][0]["threshold"] == expected.threshold
+        assert "0 < prior < 1" in run("tune", file, "--prior", "2", code=1).output
+
+    @pytest.mark.parametrize(
+        ("text", "metric"),
+        [("utility(fp=-2, fn=-100)", Utility(fp=-2, fn=-100)), ("Tversky(alpha=0.3,beta=0.7)", Tversky(0.3, 0.7))],
+    )
+    def test_metrics_with_parameters(self, file, rows, text, metric):
+        printed = run("tune", file, "--metric", text, "--format", "json").stdout
+        assert json.loads(printed)["cuts"][0]["threshold"] == tune_threshold(*rows, metric=metric).threshold
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("jacard", "did you mean 'jaccard'"),
+            ("utility(fp=2)", "must not be worth more than a true negative"),
+            ("utility(fb=-2)", "unexpected keyword argument 'fb'"),
+            ("utility(fp)", "each parameter must read name=number"),
+            ("tversky(alpha=1)", "missing 1 required positional argument: 'beta'"),
+        ],
+    )
+    def test_metrics_that_do_not_exist(self, file, text, message):
+        assert message in run("tune", file, "--metric", text, code=1).output.replace("\n", " ")
+
+    def test_the_page(self, file, tmp_path, rows):
+        pytest.importorskip("jinja2")
+        run("tune", file, "--report", tmp_path / "page.html", "--metric", "f2", "--metric", "utility(fn=-3,fp=-1)")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "<h1>scores.csv</h1>" in page
+        assert str(tune_threshold(*rows, metric="f2").threshold) in page
+
+    def test_several_metrics_make_several_files(self, file, tmp_path):
+        both = ["--metric", "f1", "--metric", "am"]
+        assert (
+            "write --out with {metric} in the name"
+            in run("tune", file, *both, "--out", tmp_path / "c.json", code=1).output
+        )
+        run("tune", file, *both, "--out", tmp_path / "cut-{metric}.json")
+        assert Cut.load(tmp_path / "cut-am.json").metric.name == "am"
+        assert Cut.load(tmp_path / "cut-f1.json").metric.name == "f1"
+
+    def test_weights_and_standard_input(self, rows):
+        labels, scores = rows
+        text = "y;w;p\n" + "".join(f"{int(y)};2;{s}\n" for y, s in zip(labels, scores.tolist(), strict=True))
+        printed = run("tune", "-", "--weight", "w", "--format", "json", input=text.encode()).stdout
+        (found,) = json.loads(printed)["cuts"]
+        assert found["tuning"]["weighted"]
+        assert found["threshold"] == tune_threshold(labels, scores).threshold
+
+    def test_a_folder_that_is_not_there_is_said_before_the_work(self, tmp_path):
+        assert (
+            "there is no folder" in run("tune", tmp_path / "no.csv", "--out", tmp_path / "a" / "b.json", code=1).output
+        )
+
+
+class TestApply:
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "tsv"])
+    def test_the_new_column_is_the_cuts_prediction(self, file, cut, tmp_path, rows, ending):
+        import duckdb
+
+        out = tmp_path / f"predictions.{ending}"
+        run("apply", file, "--cut", cut, "--out", out)
+        relation = duckdb.connect().sql(f"SELECT * FROM '{out}'")
+        assert relation.columns == ["y", "p", "predicted"]
+        predicted = [bool(row[2]) for row in relation.fetchall()]
+        assert predicted == Cut.load(cut).predict(rows[1]).tolist()
+
+    def test_rows_without_a_score(self, cut, tmp_path):
+        (tmp_path / "new.csv").write_text("id,p\na,0.9\nb,\nc,nan\nd,inf\n")
+        message = run("apply", tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv", code=1).output
+        assert "2 rows of" in message
+        run(
+            "apply",
+            tmp_path / "new.csv",
+            "--cut",
+            cut,
+            "--out",
+            tmp_path / "o.csv",
+            "--missing",
+            "drop",
+            "--name",
+            "hit",
+        )
+        assert (tmp_path / "o.csv").read_text().splitlines() == [
+            "id,p,hit",
+            "a,0.9,true",
+            "b,,",
+            "c,nan,",
+            "d,inf,true",
+        ]
+
+    def test_percentages_are_read_as_in_tuning(self, cut, tmp_path):
+        (tmp_path / "new.csv").write_text("p\n90 %\n1 %\n")
+        run("apply", tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv")
+        assert (tmp_path / "o.csv").read_text().splitlines()[1:] == ["90 %,true", "1 %,false"]
+
+    def test_a_file_that_is_no_cut(self, file, tmp_path):
+        (tmp_path / "no.json").write_text("{}")
+        assert (
+            "is not a cut"
+            in run("apply", file, "--cut", tmp_path / "no.json", "--out", tmp_path / "o.csv", code=1).output
+        )
+
+
+class TestMetrics:
+    def test_every_metric_is_listed(self):
+        printed = run("metrics").stdout
+        for name in CATALOGUE:
+            assert f"\n{name} " in "\n" + printed
+
+    def test_constants_are_the_theorys(self):
+        document = json.loads(run("metrics", "--prior", "0.25", "--optimum", "0.6", "--format", "json").stdout)
+        by_name = {row["name"]: row for row in document["metrics"]}
+        constants = CATALOGUE["f1"]().constants(0.25, 0.6)
+        assert by_name["f1"]["C"] == constants.C
+        assert by_name["f1"]["alpha"] == constants.alpha
+        assert by_name["mcc"]["C"] is None
+
+    def test_a_prior_that_is_none(self):
+        assert "0 < prior < 1" in run("metrics", "--prior", "1", code=1).output
+
+
+class TestDemo:
+    def test_it_shows_a_table_and_saves_a_picture(self, tmp_path):
+        picture = tmp_path / "picture.png"
+        result = run("demo", "--out", picture)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        for name in demo.METRICS:
+            assert name in result.output
+        assert max(len(line) for line in result.output.splitlines()[:-1]) <= 80
+        assert "picture.png" in result.output
+
+    def test_it_judges_on_rows_that_neither_step_saw(self):
+        story = demo.measure()
+        assert sum(story.sizes.values()) == 1797
+        rows = {row.name: row for row in story.rows}
+        assert rows["F2"].tuned > rows["F2"].usual
+        assert rows["F1"].cut == story.tuning.best_cut("f1")
+        assert story.tuning.sample.rows == story.sizes["tune"]
+
+    def test_a_mistake_gets_a_sentence_and_no_traceback(self, tmp_path):
+        assert "there is no folder" in run("demo", "--out", tmp_path / "nowhere" / "picture.png", code=1).output
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    result = runner.invoke(app, ["--debug", "tune", str(tmp_path / "no.csv")])
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_an_option_that_does_not_exist_is_code_2():
+    result = runner.invoke(app, ["tune", "--metrik", "f1"])
+    assert result.exit_code == 2
+
+
+def test_help_names_the_exit_codes():
+    assert "3 check found a change" in " ".join(run("--help").output.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["demo", "--help"], ["tune", "--help"]])
 def test_help_and_version_load_nothing_heavy(arguments):
     code = (
         "import sys; sys.argv = ['surecut', *sys.argv[1:]]\n"
         "from surecut.__main__ import main\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
-        "heavy = {'sklearn', 'numba', 'scipy', 'pandas', 'matplotlib', 'duckdb'} & set(sys.modules)\n"
+        "heavy = {'sklearn', 'numba', 'scipy', 'pandas', 'matplotlib', 'duckdb', 'numpy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)

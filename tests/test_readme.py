@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -26,6 +27,21 @@ def test_every_snippet_runs(snippets, tmp_path, monkeypatch, capsys):
     pattern = ".*".join(re.escape(piece) for piece in promised.split("…"))
     assert re.match(pattern, printed), f"the README promises {promised!r}, the snippet prints {printed!r}"
     assert (tmp_path / "cut.json").exists()
+
+
+def test_the_benchmark_table_is_that_of_the_last_results():
+    spec = importlib.util.spec_from_file_location("readme_table", README.parent / "benchmarks" / "readme_table.py")
+    readme_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(readme_table)
+    results = readme_table.RESULTS.read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    assert readme_table.with_table(text, results) == text, "run python benchmarks/readme_table.py"
+    assert text.count("(1×)") == 3
+
+
+def test_every_picture_is_there():
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", README.read_text(encoding="utf-8")):
+        assert (README.parent / picture).is_file()
 
 
 def test_the_readme_names_the_two_commands():

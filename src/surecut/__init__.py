@@ -6,48 +6,74 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surecut import losses, metrics, population, theory
+    from surecut import datasets, losses, metrics, plots, population, report, theory
+    from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
+    from surecut.certificates import Certificate, certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.frames import apply_frame, tune_frame
+    from surecut.metrics import get_metric
+    from surecut.sketch import ScoreSketch
     from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "Certificate": "surecut.certificates",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
     "LinearSurrogate": "surecut.linear",
+    "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
+    "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
+    "apply_frame": "surecut.frames",
     "get_metric": "surecut.metrics",
+    "tune_frame": "surecut.frames",
+    "certify": "surecut.certificates",
+    "get_metric": "surecut.metrics",
+    "tune_expected": "surecut.averaging",
     "tune_threshold": "surecut.tuning",
+    "tune_thresholds": "surecut.averaging",
 }
-_MODULES = ("losses", "metrics", "population", "theory")
+_MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
+    "Certificate",
     "Confusion",
     "Constraint",
     "Cut",
     "Hull",
     "InfeasibleError",
     "LinearSurrogate",
+    "MultilabelCut",
     "PlugInClassifier",
+    "ScoreSketch",
     "ScoreTally",
+    "apply_frame",
+    "certify",
+    "datasets",
     "get_metric",
     "losses",
     "metrics",
+    "plots",
     "population",
+    "report",
     "theory",
+    "tune_frame",
+    "tune_expected",
     "tune_threshold",
+    "tune_thresholds",
 ]
 
 

@@ -120,13 +120,18 @@ def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
 
     It is additive modulo 2**64: the checksum of two samples together is the sum of theirs.
     """
+    return int(row_marks(bits, is_positive).sum(dtype=np.uint64))
+
+
+def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """What each row adds to the checksum."""
     mixed = bits >> HALF_WORD
     mixed ^= bits
     mixed ^= is_positive * POSITIVE_MARK
     mixed &= LOW_WORD
-    mixed = mixed.view(np.uint64)
-    mixed *= mixed
-    return int(mixed.sum(dtype=np.uint64))
+    marks = mixed.view(np.uint64)
+    marks *= marks
+    return marks
 
 
 class NumpyKernels:

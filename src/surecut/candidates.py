@@ -9,7 +9,7 @@ Whatever path leads here (a sorted sample, the survivors of a search, a hull) th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +84,27 @@ class Candidates:
             prior=prior,
             prior_given=self.sample.given_prior is not None,
             constraints=tuple(map(str, constraints)),
+            rows=self.sample.rows,
+            weighted=self.sample.weighted,
+            fingerprint=self.sample.fingerprint,
+        )
+
+    def cut_at(self, cut: Cut) -> Cut:
+        """The threshold of a cut that was tuned elsewhere, with its confusion and value here, for the same metric.
+
+        The value is NaN where the metric is undefined on these rows.
+        """
+        confusion = self.confusion[int(np.searchsorted(-self.accepted, -cut.threshold, side="right")) - 1]
+        try:
+            cut.metric.check_classes(confusion.positives, confusion.negatives)
+            value = float(cut.metric.evaluate(confusion))
+        except ValueError:
+            value = np.nan
+        return replace(
+            cut,
+            value=value,
+            confusion=confusion,
+            prior=float(confusion.prior),
             rows=self.sample.rows,
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -28,8 +29,8 @@ from sklearn.utils.validation import (
 )
 
 from surecut._inputs import as_weights
-from surecut.constraints import ConstraintLike
-from surecut.metrics import get_metric
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.metrics import Metric, get_metric
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from surecut.candidates import Hull
     from surecut.cut import Cut
     from surecut.tuning import MetricLike
+
+
+CERTIFYING_SHARE = 2 / 3
+"""Of the rows that are kept from training: a threshold needs few rows to be found, a narrow promise needs many."""
 
 
 class _Plan(NamedTuple):
@@ -79,6 +84,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Whether the model is trained again on all rows: ``"auto"`` does so if there are several splits.
     constraint
         Conditions on the cut, as in `tune_threshold`.
+    confidence
+        With a share for `cv`, or a model that is fitted already: of the rows that are kept from training one third
+        tunes, and the rest certifies: `certificate_` says what the metric will be on new rows with this confidence. A
+        constraint then holds on new rows with it, too.
     pos_label
         The class that counts as positive: `classes_[1]` unless said otherwise.
     response_method
@@ -94,6 +103,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         The cut, with its value and confusion on the tuning rows.
     best_threshold_, best_score_ : float
         The cut's threshold and value.
+    certificate_ : Certificate
+        With `confidence`: limits for the metric's value on new rows.
     hull_ : Hull
         The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics.
     estimator_, classes_
@@ -121,6 +132,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         cv: Any = 5,
         refit: bool | str = "auto",
         constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+        confidence: float | None = None,
         pos_label: Any = None,
         response_method: str = "auto",
         n_jobs: int | None = None,
@@ -131,6 +143,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.cv = cv
         self.refit = refit
         self.constraint = constraint
+        self.confidence = confidence
         self.pos_label = pos_label
         self.response_method = response_method
         self.n_jobs = n_jobs
@@ -171,14 +184,39 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             if hasattr(self.estimator_, attribute):
                 setattr(self, attribute, getattr(self.estimator_, attribute))
 
-        tuned = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
-        tally = ScoreTally.from_scores(
-            y[tuned] == self._positive(),
-            np.concatenate([scores for _, scores in results]),
-            sample_weight=None if weights is None else weights[tuned],
-        )
-        self._set_cut(tally.best_cut(metric, self.constraint), tally.hull)
+        held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
+        scores = np.concatenate([scores for _, scores in results])
+        kept_aside = self._kept_aside(y[held_out])
+
+        def tally_of(rows: Any) -> ScoreTally:
+            chosen = held_out[rows]
+            weight = None if weights is None else weights[chosen]
+            return ScoreTally.from_scores(y[chosen] == self._positive(), scores[rows], sample_weight=weight)
+
+        tally = tally_of(~kept_aside)
+        self._set_cut(self._best_cut(tally, metric, out_of_fold=plan.refit), tally.hull)
+        if self.confidence is not None:
+            from surecut.certificates import certify
+
+            self.certificate_ = certify(self.cut_, tally=tally_of(kept_aside), confidence=self.confidence)
         return self
+
+    def _kept_aside(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the rows that did not train certify, and do not tune; none where no confidence is asked for."""
+        kept = np.zeros(len(y), dtype=bool)
+        if self.confidence is not None:
+            splitter = StratifiedShuffleSplit(n_splits=1, test_size=CERTIFYING_SHARE, random_state=self.random_state)
+            kept[next(splitter.split(y, y))[1]] = True
+        return kept
+
+    def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
+        if self.confidence is None or self.constraint is None:
+            cut = tally.best_cut(metric, self.constraint)
+        else:
+            from surecut.assurance import assured_cut
+
+            cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence)
+        return replace(cut, out_of_fold=out_of_fold)
 
     def retarget(self, metric: MetricLike) -> PlugInClassifier:
         """A fitted copy for another metric, from the stored hull: neither data nor model are touched.
@@ -188,9 +226,12 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self, "cut_")
         if self.constraint is not None:
             raise ValueError("a constrained cut need not lie on the stored hull: set the metric and fit again")
+        if self.confidence is not None:
+            raise ValueError("the certificate is for the metric that was fitted: set the metric and fit again")
         other = copy.copy(self)
         other.metric = metric
-        other._set_cut(self.hull_.best_cut(get_metric(metric)), self.hull_)
+        cut = self.hull_.best_cut(get_metric(metric))
+        other._set_cut(replace(cut, out_of_fold=self.cut_.out_of_fold), self.hull_)
         return other
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -284,6 +325,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         several = len(splits) > 1
         if several and self.refit is False:
             raise ValueError("cv has several splits, each with a model of its own: refit must not be False")
+        if self.confidence is not None and (several or self.refit is True):
+            raise ValueError(
+                "confidence= needs one model and rows that it was not trained on, but with folds or refit=True the "
+                "model that predicts is trained on all rows: pass a share such as cv=1/3, or cv='prefit'"
+            )
         return _Plan(splits, refit=several if self.refit == "auto" else bool(self.refit))
 
     def _splitter(self, y: Any) -> Any:

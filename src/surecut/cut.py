@@ -44,8 +44,14 @@ class Cut:
         The share of positives at which the metric was evaluated: the tuning rows' own, unless `prior_given`.
     constraints
         What the cut had to meet.
+    confidence
+        The probability with which the constraints hold on new rows; None where they hold on the tuning rows only.
     rows, weighted, fingerprint
         The tuning rows: their number, whether they had weights, and a name for them that does not depend on order.
+    out_of_fold
+        Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
+    shrinkage
+        κ: how many positives a calibrated model of the scores was worth in the tuning.
     """
 
     threshold: float
@@ -56,9 +62,12 @@ class Cut:
     prior: float
     prior_given: bool = False
     constraints: tuple[str, ...] = ()
+    confidence: float | None = None
     rows: int = 0
     weighted: bool = False
     fingerprint: str = ""
+    out_of_fold: bool = False
+    shrinkage: float = 0.0
 
     @property
     def predicts_nothing(self) -> bool:
@@ -88,13 +97,17 @@ class Cut:
         >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score")
         'CAST("score" AS DOUBLE PRECISION) >= 5e-01'
         """
-        double, quote = _dialect(dialect)
-        name = quote + column.replace(quote, quote * 2) + quote
+        _, quote = _dialect(dialect)
+        return self.to_sql_of(quote + column.replace(quote, quote * 2) + quote, dialect)
+
+    def to_sql_of(self, expression: str, dialect: str = "ansi") -> str:
+        """The same for a score that is an SQL expression rather than a column."""
+        double, _ = _dialect(dialect)
         if self.predicts_nothing:
             return "FALSE"
         if self.threshold == -math.inf:
-            return f"{name} IS NOT NULL"
-        return f"CAST({name} AS {double}) >= {_scientific(self.threshold)}"
+            return f"{expression} IS NOT NULL"
+        return f"CAST({expression} AS {double}) >= {_scientific(self.threshold)}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut as JSON: whole or not at all."""
@@ -123,15 +136,22 @@ class Cut:
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
             "surecut_version": __version__,
-            "threshold": _to_json(self.threshold),
-            "interval": [_to_json(end) for end in self.interval],
-            "value": _to_json(self.value),
-            "metric": _metric_to_dict(self.metric, self.prior),
+            "threshold": number_to_json(self.threshold),
+            "interval": [number_to_json(end) for end in self.interval],
+            "value": number_to_json(self.value),
+            "metric": metric_to_dict(self.metric, self.prior),
             "prior": self.prior,
             "prior_given": self.prior_given,
             "constraints": list(self.constraints),
+            "confidence": self.confidence,
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
-            "tuning": {"rows": self.rows, "weighted": self.weighted, "fingerprint": self.fingerprint},
+            "tuning": {
+                "rows": self.rows,
+                "weighted": self.weighted,
+                "fingerprint": self.fingerprint,
+                "out_of_fold": self.out_of_fold,
+                "shrinkage": number_to_json(self.shrinkage),
+            },
         }
 
     @classmethod
@@ -144,31 +164,41 @@ class Cut:
             )
         lower, upper = document["interval"]
         cells, tuning = document["confusion"], document["tuning"]
-        threshold = _from_json(document["threshold"])
+        threshold = number_from_json(document["threshold"])
         if math.isnan(threshold):
             raise ValueError("its threshold is NaN")
         return cls(
             threshold=threshold,
-            value=_from_json(document["value"]),
-            metric=_metric_from_dict(document["metric"]),
+            value=number_from_json(document["value"]),
+            metric=metric_from_dict(document["metric"]),
             confusion=Confusion(**{cell: _number(cells[cell], cell) for cell in ("tp", "fp", "fn", "tn")}),
-            interval=(_from_json(lower), _from_json(upper)),
+            interval=(number_from_json(lower), number_from_json(upper)),
             prior=float(document["prior"]),
             prior_given=bool(document["prior_given"]),
             constraints=tuple(str(one) for one in document["constraints"]),
+            confidence=None if document["confidence"] is None else float(document["confidence"]),
             rows=int(tuning["rows"]),
             weighted=bool(tuning["weighted"]),
             fingerprint=str(tuning["fingerprint"]),
+            out_of_fold=bool(tuning["out_of_fold"]),
+            shrinkage=number_from_json(tuning["shrinkage"]),
         )
 
     def __str__(self) -> str:
         subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        if self.confidence is not None:
+            subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
         action = "predict nothing" if self.predicts_nothing else f"predict positive where score >= {self.threshold:.6g}"
         return (
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
             f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
         )
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import cut_html
+
+        return cut_html(self)
 
 
 def require_folder(path: Path) -> None:
@@ -219,11 +249,11 @@ def _scientific(number: float) -> str:
     return next(text for digits in range(17) if float(text := f"{number:.{digits}e}") == number)
 
 
-def _to_json(number: float) -> float | str:
+def number_to_json(number: float) -> float | str:
     return number if math.isfinite(number) else str(number)
 
 
-def _from_json(value: Any) -> float:
+def number_from_json(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f"expected a number, got {value!r}")
     return float(value)
@@ -235,7 +265,7 @@ def _number(value: Any, name: str) -> float | int:
     return value
 
 
-def _metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
+def metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
     """Type and parameters, and the coefficients as numbers at the tuning prior, so that the file stands alone."""
     document: dict[str, Any] = {
         "name": metric.name,
@@ -248,7 +278,7 @@ def _metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
     return document
 
 
-def _metric_from_dict(document: dict[str, Any]) -> Metric:
+def metric_from_dict(document: dict[str, Any]) -> Metric:
     """One of surecut's metrics by its type; one's own by its coefficients, or by its name alone."""
     ours = {type(make()).__name__: type(make()) for make in CATALOGUE.values()}
     ours |= {cls.__name__: cls for cls in WITH_PARAMETERS.values()}

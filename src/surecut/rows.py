@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -49,6 +51,10 @@ class Counts:
         rows = self.rows[index]
         return Counts(rows, rows if self.weight is self.rows else self.weight[index])
 
+    def __add__(self, other: Counts) -> Counts:
+        rows = self.rows + other.rows
+        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
+
 
 class Histogram(NamedTuple):
     """Occupied bins, descending: lowest and highest key, counts; and the checksum of all rows."""
@@ -57,6 +63,44 @@ class Histogram(NamedTuple):
     high: NDArray[np.uint64]
     counts: Counts
     checksum: int
+
+
+class SourceChangedError(RuntimeError):
+    """Two passes over the rows found different rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed between two passes over them: the source is being written to, or it is not deterministic "
+            "(random numbers, a model that is scored lazily); persist it first (cache it, or write it to a file), and "
+            "tune on that"
+        )
+
+
+class Rows(Protocol):
+    """What a search asks of its source; every call is a pass over the rows."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +123,15 @@ class ArrayRows:
     @property
     def weighted(self) -> bool:
         return len(self.weights) > 0
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows in a block."""
+        return BLOCK
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -103,7 +156,7 @@ class ArrayRows:
             self.labels.check()
         if any(part[2] for part in parts):
             require_no_nan(self.scores)
-        counts = _sum([part[0] for part in parts])
+        counts = functools.reduce(operator.add, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
@@ -121,7 +174,7 @@ class ArrayRows:
                 )
             return counts
 
-        return _sum(self._on_all_cores(work))
+        return functools.reduce(operator.add, self._on_all_cores(work))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -174,11 +227,42 @@ class ArrayRows:
         The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
         """
         ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
-        shares = [_blocks(start, end) for start, end in itertools.pairwise(ends)]
+        shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(work, shares))
+
+
+@dataclass(frozen=True)
+class MatrixRows(ArrayRows):
+    """The entries of a matrix of scores as rows, all labels in one: the source of a micro-averaged search."""
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> MatrixRows:
+        entries = scores.size
+        kernels = _kernels.available(entries)
+        threaded = not isinstance(kernels, _kernels.NumpyKernels)
+        workers = min(available_cores(), 1 + entries // (4 * BLOCK)) if threaded else 1
+        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, min(workers, len(scores)))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, BLOCK // int(self.scores.shape[1]))
+
+    def tally(self) -> ScoreTally:
+        weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
+        return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
+
+    def _sample(self) -> NDArray[np.float64]:
+        some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)
+        return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = as_doubles(self.scores[block]).reshape(-1)
+        labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
+        weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
 
 
 def available_cores() -> int:
@@ -188,16 +272,8 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _blocks(start: int, end: int) -> Iterator[slice]:
-    return (slice(first, min(first + BLOCK, end)) for first in range(start, end, BLOCK))
-
-
-def _sum(parts: list[Counts]) -> Counts:
-    total = parts[0]
-    for part in parts[1:]:
-        rows = total.rows + part.rows
-        total = Counts(rows, rows if total.weight is total.rows else total.weight + part.weight)
-    return total
+def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, end)) for first in range(start, end, size))
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -17,7 +17,7 @@ from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.metrics import Metric
-from surecut.rows import ArrayRows, Counts
+from surecut.rows import Counts, Rows, SourceChangedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,15 +87,15 @@ class Bins:
         )
 
 
-def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
+def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     """The best cut for each objective, from the same passes over the rows."""
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
-    sample = Sample(total, rows.scores.dtype, fingerprint(total, histogram.checksum), rows.weighted)
+    sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted)
     bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     while True:
-        promising, needed = _needed(bins, sample, objectives)
+        promising, needed = needed_bins(bins, sample, objectives)
         unseen = needed & ~bins.exact
         unknown = unseen | promising & (bins.low < bins.high)
         if bins.counts.rows[unknown].sum() <= budget:
@@ -113,7 +113,7 @@ def search(rows: ArrayRows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
-def _needed(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
     promising = np.zeros(len(bins.low), dtype=bool)
     needed = np.zeros(len(bins.low), dtype=bool)
@@ -155,7 +155,7 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     return hiding, np.flatnonzero((values >= least) & (values > higher))
 
 
-def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
+def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     """The same bins, some of them drawn in to the scores that occur."""
     smallest, largest = rows.extent(*_ascending(bins, which))
     low, high = bins.low.copy(), bins.high.copy()
@@ -163,13 +163,14 @@ def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins
     return Bins(low, high, bins.exact | which, bins.counts)
 
 
-def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
+def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     """The same bins, some of them in parts."""
     low, high = _ascending(bins, which)
     fineness = max(2, (PARTS // len(low)).bit_length() - 1)
     shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
+    _require_same_rows(bins.counts.rows[which][::-1], counts.rows, np.cumsum(parts) - parts)
     first, width, shift = (np.repeat(column, parts) for column in (low, high - low, shift))
     number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
     part_low = first + (number << shift)
@@ -179,13 +180,12 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: ArrayRows) -> Bins:
     return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
 
 
-def _sorted_out(
-    bins: Bins, which: NDArray[np.bool_], rows: ArrayRows, sample: Sample, objectives: list[Objective]
-) -> Bins:
+def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: Rows, sample: Sample, objectives: list[Objective]) -> Bins:
     """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
     low, high = _ascending(bins, which)
     tally = rows.collect(low, high)
     first_of_bin = len(tally) - np.searchsorted(tally.keys[::-1], high, side="right")[::-1]
+    _require_same_rows(bins.counts.rows[which], tally.rows, first_of_bin)
     of_bin = np.arange(len(tally)) - np.repeat(first_of_bin, np.diff(first_of_bin, append=len(tally)))
     starts = np.flatnonzero(of_bin % GROUP == 0)  # no group reaches across the edge of a bin
     sizes = np.diff(starts, append=len(tally))
@@ -194,11 +194,19 @@ def _sorted_out(
     group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
     exact = np.ones(len(starts), dtype=bool)
     bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
-    promising, _ = _needed(bins, sample, objectives)
+    promising, _ = needed_bins(bins, sample, objectives)
     opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
     single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
     return bins.replaced(np.isin(bins.low, group_low) & promising, single)
+
+
+def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts: NDArray[np.intp]) -> None:
+    """Raise unless a later pass found in every bin what an earlier one had counted there."""
+    ends = np.append(starts[1:], len(now))
+    above = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(now, axis=0)))
+    if not np.array_equal(above[ends] - above[starts], before):
+        raise SourceChangedError
 
 
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -12,7 +12,9 @@ from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import Metric, get_metric
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
-from surecut.tally import tally_rows
+from surecut.shrinkage import check_shrinkage
+from surecut.smoothing import shrunken_cut
+from surecut.tally import ScoreTally, tally_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,6 +36,8 @@ def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence,
     sample_weight: ArrayLike | None = ...,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    shrinkage: float | str = ...,
 ) -> Cut: ...
 @overload
 def tune_threshold(
@@ -44,6 +48,8 @@ def tune_threshold(
     sample_weight: ArrayLike | None = ...,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    shrinkage: float | str = ...,
 ) -> dict[str, Cut]: ...
 def tune_threshold(
     y_true: ArrayLike,
@@ -53,6 +59,8 @@ def tune_threshold(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    confidence: float | None = None,
+    shrinkage: float | str = 0.0,
 ) -> Cut | dict[str, Cut]:
     """Find the threshold at which a metric is best: exactly, as if every score had been tried.
 
@@ -71,7 +79,13 @@ def tune_threshold(
         The label that counts as positive.
     constraint
         Conditions on the cut: ``"precision>=0.9"``, ``("precision", 0.9)``, ``"predicted_positive_rate<=0.01"``, or a
-        list of them.
+        list of them. They hold on these rows; on new rows each is missed about every second time, unless:
+    confidence
+        The probability, such as 0.95, with which the constraint holds on new rows. Needs one fixed model that was not
+        trained on these rows; `certify` tells what the metric itself will be.
+    shrinkage
+        κ, how many positives a calibrated model of the scores is worth, for samples with few positives: 0 tunes on
+        these rows alone, ``"auto"`` finds κ and the model from them. `tune_thresholds` says more.
 
     Returns
     -------
@@ -99,10 +113,25 @@ def tune_threshold(
     require_same_length(y_true=labels, y_score=scores)
     weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
 
-    cuts = _best_cuts(scores, labels, weights, objectives)
+    kappa = check_shrinkage(shrinkage)
+    if kappa != 0:
+        if constraints or confidence is not None:
+            raise ValueError(
+                "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
+            )
+        labels.check()
+        require_no_nan(scores)
+        cuts = [shrunken_cut(scores, labels.is_positive(), weights, kappa, objective) for objective in objectives]
+    elif confidence is None:
+        cuts = _best_cuts(scores, labels, weights, objectives)
+    else:
+        from surecut.assurance import assured_cut
+
+        tally = _tally(scores, labels, weights)
+        cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]
     if not several:
         return cuts[0]
-    return {name: cut for name, cut in zip(_distinct_names(metrics), cuts, strict=True)}
+    return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
 
 
 def _best_cuts(
@@ -111,13 +140,18 @@ def _best_cuts(
     """By search where rows are many and every objective can be bounded, else by trying every score."""
     if len(scores) >= SORT_BELOW and all(objective.can_be_bounded for objective in objectives):
         return search(ArrayRows.of(scores, labels, weights), objectives)
-    labels.check()
-    require_no_nan(scores)
-    tally = tally_rows(scores, labels.is_positive(), weights)
+    tally = _tally(scores, labels, weights)
     return [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
-def _distinct_names(metrics: list[Metric]) -> list[str]:
+def _tally(scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ScoreTally:
+    labels.check()
+    require_no_nan(scores)
+    return tally_rows(scores, labels.is_positive(), weights)
+
+
+def distinct_names(metrics: list[Metric]) -> list[str]:
+    """What cuts for several metrics are called."""
     names = [metric.name for metric in metrics]
     if len(set(names)) == len(names):
         return names

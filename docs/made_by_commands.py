@@ -1,0 +1,61 @@
+"""Parts of the documentation that a command makes: the help of every command, a saved cut, an explorer page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+
+def write_all(folder: Path) -> None:
+    """Write all parts, under `folder`."""
+    (folder / "extra").mkdir(parents=True, exist_ok=True)
+    _keep(folder / "command_line.md", help_of_every_command())
+    write_cut(folder / "cut.json")
+    write_explorer(folder / "extra" / "explorer_page.html")
+
+
+def help_of_every_command() -> str:
+    """What `--help` prints, command by command, in 80 plain columns."""
+    import typer
+    from typer.testing import CliRunner
+
+    from surecut.cli import app
+
+    runner = CliRunner(env={"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"})
+    pieces = []
+    for name in names_of_commands(typer.main.get_command(app)):
+        command = f"surecut {name}".strip()
+        text = runner.invoke(app, [*name.split(), "--help"], prog_name="surecut").output
+        text = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines())
+        pieces.append(f"## `{command}`\n\n```text\n{text}\n```\n")
+    return "\n".join(pieces)
+
+
+def names_of_commands(command: Any, prefix: str = "") -> list[str]:
+    """A command and all those below it."""
+    names = [prefix]
+    for name, below in getattr(command, "commands", {}).items():
+        names += names_of_commands(below, f"{prefix} {name}".strip())
+    return names
+
+
+def write_cut(path: Path) -> None:
+    """The cut of the page on deploying."""
+    from surecut import tune_threshold
+
+    tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75], metric="f1").save(path)
+
+
+def write_explorer(path: Path) -> None:
+    """The explorer on the tuning rows of `surecut demo`."""
+    from surecut.demo import measure
+    from surecut.report import save_html, summarize
+
+    save_html(summarize(measure().tuning, title="Which digits are an 8?"), path)
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write only what has changed, so that a second build is quick."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")

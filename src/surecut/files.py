@@ -1,0 +1,422 @@
+"""Tables in files, as strangers write them: labels, scores and weights out of CSV, TSV, Parquet and JSON lines.
+
+DuckDB reads the file once and keeps the few columns that were asked for. What it leaves to us: which column was meant,
+which label is positive, percentages and decimal commas as scores, and a message where none of that is clear.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.cut import require_folder
+
+if TYPE_CHECKING:
+    import duckdb
+    from numpy.typing import NDArray
+
+LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "class", "actual", "outcome")
+SCORE_NAMES = ("score", "scores", "p", "prob", "probability", "y_score", "y_prob", "proba", "pred_proba", "prediction")
+
+POSITIVE_WORDS = ("1", "true", "t", "yes", "y", "positive", "pos")
+NEGATIVE_WORDS = ("0", "-1", "false", "f", "no", "n", "negative", "neg")
+
+READERS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+WRITERS = {
+    ".csv": "FORMAT csv, HEADER",
+    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+    ".pq": "FORMAT parquet, COMPRESSION zstd",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+}
+
+
+class TableError(ValueError):
+    """A file, or a column of it, is not what was asked for; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The columns of a file as arrays, and what was found out about them."""
+
+    is_positive: NDArray[np.bool_]
+    scores: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    label: str
+    score: str
+    positive: str
+    dropped: int
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+class Table:
+    """A file, a glob of files, or standard input (``-``), open for reading.
+
+    Use it as a context manager: what it needs to keep is removed at the end.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.connection = _connect()
+        self.name = "standard input" if source == "-" else source
+        self._folder: str | None = None
+        path = self._spooled() if source == "-" else source
+        self._reader = _reader_of(path, self.name)
+        self._path = path
+        self._options = ""
+        self._is_kept = False
+        self.types = self._open()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.types)
+
+    def column(self, asked: str | None, purpose: str, guesses: Iterable[str] = ()) -> str:
+        """The file's own name of the column that was asked for: exactly, or but for case and blanks, or by position."""
+        if asked is None:
+            plain = {_plain(name): name for name in self.columns}
+            for guess in guesses:
+                if guess in plain:
+                    return plain[guess]
+            raise TableError(f"which column holds the {purpose}? Say --{purpose} NAME; {self._listed()}")
+        if asked in self.types:
+            return asked
+        alike = [name for name in self.columns if _plain(name) == _plain(asked)]
+        if len(alike) == 1:
+            return alike[0]
+        near = difflib.get_close_matches(_plain(asked), [_plain(name) for name in self.columns], n=1)
+        hint = f": did you mean {next(c for c in self.columns if _plain(c) == near[0])!r}?" if near else ""
+        raise TableError(f"{self.name} has no column {asked!r}{hint}; {self._listed()}")
+
+    def number(self, column: str) -> str:
+        """SQL of a column as a number: itself, or its text, which may have percent signs or decimal commas."""
+        name = quoted(column)
+        kind = self.types[column]
+        if kind in ("FLOAT", "DOUBLE", "BOOLEAN") or "INT" in kind:
+            return name
+        if kind.startswith("DECIMAL"):
+            return f"CAST({name} AS DOUBLE)"
+        if kind != "VARCHAR":
+            raise TableError(f"column {column!r} holds values of type {kind}, not numbers")
+        text = f"trim({name})"
+        bare = f"trim(rtrim({text}, '%'))"
+        plain = f"TRY_CAST({bare} AS DOUBLE)"
+        comma = f"TRY_CAST(replace({bare}, ',', '.') AS DOUBLE)"
+        filled = f"{name} IS NOT NULL AND {text} <> ''"
+        rows, percents, plains, commas, strange = self._one(
+            f"SELECT count(*), count(*) FILTER (ends_with({text}, '%')), count({plain}), count({comma}), "
+            f"any_value({name}) FILTER ({comma} IS NULL) FROM {self._from} WHERE {filled}"
+        )
+        if commas < rows:
+            raise TableError(
+                f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {strange!r}"
+            )
+        if 0 < percents < rows:
+            raise TableError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
+        number = plain if plains == rows else comma
+        return f"CASE WHEN {filled} THEN {number} {'/ 100 ' if percents else ''}END"
+
+    def is_positive(self, column: str, pos_label: str | None) -> tuple[str, str]:
+        """SQL that is true where a label is positive, and the positive label as text."""
+        name = quoted(column)
+        text = f"trim(CAST({name} AS VARCHAR))"
+        found = [
+            str(value)
+            for (value,) in self.connection.execute(
+                f"SELECT DISTINCT {text} FROM {self._from} WHERE {name} IS NOT NULL AND {text} <> '' LIMIT 12"
+            ).fetchall()
+        ]
+        if not found:
+            raise TableError(f"{self.name} has no rows with a label in column {column!r}: nothing to tune on")
+        found.sort()
+        if len(found) > 2:
+            raise TableError(
+                f"column {column!r} must hold two labels, found {_some(found)}. Is it the score? For more classes make "
+                "one column per class, 1 where the row is of this class"
+            )
+        positive = _positive_of(found, pos_label, column)
+        return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
+
+    def rows(
+        self,
+        *,
+        label: str | None = None,
+        score: str | None = None,
+        weight: str | None = None,
+        groups: str | None = None,
+        pos_label: str | None = None,
+        missing: str = "error",
+    ) -> Rows:
+        """Labels, scores, weights and groups as arrays."""
+        label_name = self.column(label, "label", LABEL_NAMES)
+        score_name = self.column(score, "score", SCORE_NAMES)
+        chosen = {"label": label_name, "score": score_name}
+        if weight is not None:
+            chosen["weight"] = self.column(weight, "weight")
+        if groups is not None:
+            chosen["groups"] = self.column(groups, "groups")
+        with self._kept(chosen.values()):
+            if not self._one(f"SELECT count(*) FROM {self._from}")[0]:
+                raise TableError(f"{self.name} has no rows: {self._listed()}, and nothing below the header")
+            truth, positive = self.is_positive(label_name, pos_label)
+            parts = {"label": truth, "score": self.number(score_name)}
+            if weight is not None:
+                parts["weight"] = self.number(chosen["weight"])
+            if groups is not None:
+                parts["groups"] = f"CAST({quoted(chosen['groups'])} AS VARCHAR)"
+            listed = ", ".join(f"{sql} AS {quoted(part)}" for part, sql in parts.items())
+            is_missing = " OR ".join(missing_sql(quoted(part), part == "score") for part in parts)
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {listed} FROM {self._from}")
+            dropped = self._drop_missing(parts, chosen, missing)
+            where = f" WHERE NOT ({is_missing})" if dropped else ""
+            columns = ", ".join(quoted(part) for part in parts)
+            arrays = self.connection.execute(f"SELECT {columns} FROM parsed{where}").fetchnumpy()
+        if not len(arrays["score"]):
+            raise TableError(f"{self.name} has no row left with both a label and a score")
+        return Rows(
+            is_positive=np.asarray(arrays["label"], dtype=bool),
+            scores=np.asarray(arrays["score"]),
+            weights=np.asarray(arrays["weight"], dtype=np.float64) if weight is not None else None,
+            groups=np.asarray(arrays["groups"]) if groups is not None else None,
+            label=label_name,
+            score=score_name,
+            positive=positive,
+            dropped=dropped,
+        )
+
+    def write(self, expressions: dict[str, str], out: Path) -> int:
+        """Copy the whole table with further columns to a file, whole or not at all; return the number of rows."""
+        added = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in expressions.items())
+        clash = [name for name in expressions if name in self.types]
+        if clash:
+            raise TableError(f"{self.name} has a column {clash[0]!r} already: choose another with --name")
+        options = WRITERS.get(out.suffix.lower())
+        if options is None:
+            raise TableError(f"cannot write {out}: its ending must be one of {', '.join(WRITERS)}")
+        require_folder(out)
+        handle, temporary = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=out.suffix)
+        os.close(handle)
+        try:
+            (rows,) = self._one(f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(temporary)} ({options})")
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
+            os.replace(temporary, out)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return int(rows)
+
+    def count(self, condition: str) -> int:
+        """The number of rows for which a condition holds."""
+        return int(self._one(f"SELECT count(*) FROM {self._from} WHERE {condition}")[0])
+
+    @property
+    def _from(self) -> str:
+        if self._is_kept:
+            return "kept"
+        return f"read_{self._reader}({literal(self._path)}{self._options})"
+
+    def _open(self) -> dict[str, str]:
+        """Names and types of the columns; text where the reader's guess of a type or of the encoding fails."""
+        import duckdb
+
+        try:
+            return self._described()
+        except duckdb.Error as error:
+            if self._reader == "csv" and "utf-8" in str(error):
+                self._options = f", encoding = '{_encoding_of(self._path)}'"
+                try:
+                    return self._described()
+                except duckdb.Error:
+                    raise TableError(f"{self.name} is not encoded as UTF-8: save it as UTF-8") from None
+            raise TableError(f"cannot read {self.name} as {self._reader}: {_first_line(error)}") from None
+
+    def _described(self) -> dict[str, str]:
+        described = self.connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
+        return {name: kind for name, kind, *_ in described}
+
+    @contextmanager
+    def _kept(self, columns: Iterable[str]) -> Iterator[None]:
+        """Some columns in memory, while they are looked at more than once."""
+        import duckdb
+
+        names = ", ".join(quoted(column) for column in dict.fromkeys(columns))
+        try:
+            try:
+                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._from}")
+            except duckdb.Error:
+                if self._reader != "csv":
+                    raise
+                # a value further down is not of the type that the first rows promised: read text, and look again
+                self._options += ", all_varchar = true"
+                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._from}")
+                self.types = self._described()
+        except duckdb.Error as error:
+            raise TableError(f"cannot read {self.name}: {_first_line(error)}") from None
+        self._is_kept = True
+        try:
+            yield
+        finally:
+            self._is_kept = False
+
+    def _drop_missing(self, parts: dict[str, str], chosen: dict[str, str], missing: str) -> int:
+        """How many rows lack a value; an error unless they are to be dropped."""
+        counts = self._one(
+            "SELECT "
+            + ", ".join(f"count(*) FILTER ({missing_sql(quoted(part), part == 'score')})" for part in parts)
+            + f", count(*) FILTER ({' OR '.join(missing_sql(quoted(part), part == 'score') for part in parts)})"
+            + " FROM parsed"
+        )
+        *each, either = counts
+        if either and missing == "error":
+            lacking = ", ".join(f"{n:,} in {chosen[part]!r}" for part, n in zip(parts, each, strict=True) if n)
+            raise TableError(f"{self.name} has rows without a value: {lacking}. Fill them, or say --missing drop")
+        return int(either)
+
+    def _spooled(self) -> str:
+        """Standard input as a file, since a table is read more than once."""
+        self._folder = tempfile.mkdtemp(prefix="surecut-")
+        path = os.path.join(self._folder, "stdin")
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        with open(path, "rb") as file:
+            start = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
+        suffix = ".parquet" if start.startswith(b"PAR1") else ".jsonl" if start.startswith(b"{") else ".csv"
+        os.rename(path, path + suffix)
+        return path + suffix
+
+    def _one(self, sql: str) -> tuple[Any, ...]:
+        row = self.connection.execute(sql).fetchone()
+        return row if row is not None else ()
+
+    def _listed(self) -> str:
+        return f"its columns are {_some(self.columns, 12)}"
+
+
+def quoted(name: str) -> str:
+    """A name as DuckDB reads it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as DuckDB reads it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def missing_sql(sql: str, is_number: bool) -> str:
+    """SQL that is true where a value is missing; a score that is NaN is missing, too."""
+    return f"({sql} IS NULL OR isnan(CAST({sql} AS DOUBLE)))" if is_number else f"{sql} IS NULL"
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("reading files needs duckdb: pip install 'surecut[files]'") from None
+    return duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
+
+
+def _reader_of(path: str, name: str) -> str:
+    if not glob.has_magic(path) and not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {path}")
+    if glob.has_magic(path) and not os.path.exists(path) and not glob.glob(path, recursive=True):
+        raise FileNotFoundError(f"no file matches {path}")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder: write a pattern such as '{path.rstrip('/')}/*.parquet'")
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        raise TableError(f"{name} is empty")
+    plain = path.lower().removesuffix(".gz").removesuffix(".zst")
+    suffix = os.path.splitext(plain)[1]
+    if suffix in READERS:
+        return READERS[suffix]
+    raise TableError(f"{name} has the ending {suffix or '(none)'!r}; expected one of {', '.join(READERS)}")
+
+
+def _encoding_of(path: str) -> str:
+    with open(sorted(glob.glob(path))[0] if glob.has_magic(path) else path, "rb") as file:
+        return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+
+
+def _positive_of(found: list[str], pos_label: str | None, column: str) -> str:
+    """Which of the labels is positive: the one that was named, or the one that says so."""
+    if pos_label is not None:
+        for label in found:
+            if label == pos_label.strip() or _same_number(label, pos_label):
+                return label
+        for label in found:
+            if label.lower() == pos_label.strip().lower():
+                return label
+        for words in (POSITIVE_WORDS, NEGATIVE_WORDS):  # DuckDB reads yes and no as true and false
+            if pos_label.strip().lower() in words:
+                for label in found:
+                    if label.lower() in words:
+                        return label
+        raise TableError(
+            f"--pos-label {pos_label!r} is none of the labels in column {column!r}, which are {_some(found)}"
+        )
+    positives = [label for label in found if _word(label) in POSITIVE_WORDS]
+    others = [label for label in found if _word(label) not in POSITIVE_WORDS]
+    if len(positives) == 1 and all(_word(label) in NEGATIVE_WORDS for label in others):
+        return positives[0]
+    if not positives and all(_word(label) in NEGATIVE_WORDS for label in others) and len(found) == 1:
+        return "1"  # every row is negative: the metric says what it thinks of that
+    raise TableError(f"column {column!r} holds the labels {_some(found)}: say which one is positive with --pos-label")
+
+
+def _word(label: str) -> str:
+    """A label as the words above have it: 1.0 is 1."""
+    lowered = label.lower()
+    return next((word for word in ("1", "0", "-1") if _same_number(lowered, word)), lowered)
+
+
+def _same_number(first: str, second: str) -> bool:
+    try:
+        return float(first) == float(second)
+    except ValueError:
+        return False
+
+
+def _plain(name: str) -> str:
+    return name.strip().strip("\ufeff").lower()
+
+
+def _some(values: list[str], most: int = 5) -> str:
+    shown = ", ".join(repr(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown}, …"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,53 @@
+"""How results show themselves in a notebook: small pieces of HTML that follow its light or dark style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surecut.confusion import Confusion
+    from surecut.cut import Cut
+
+CELL = "padding:.15em .7em;text-align:right"
+RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"
+
+
+def cut_html(cut: Cut) -> str:
+    """A cut: the rule, its value, its confusion, where it came from."""
+    rule = "predict nothing" if cut.predicts_nothing else f"score ≥ {cut.threshold:.6g}"
+    lower, upper = cut.interval
+    facts = {
+        cut.metric.name: f"{cut.value:.4f} on the {cut.rows:,} rows that tuned it",
+        "equivalent": f"every threshold in ({lower:.6g}, {upper:.6g}]",
+        "positive": f"{cut.prior:.2%}" + (" (given)" if cut.prior_given else ""),
+    }
+    if cut.constraints:
+        facts["subject to"] = " and ".join(cut.constraints)
+    return _card(rule, facts.items(), _confusion(cut.confusion))
+
+
+def _card(title: str, facts: Iterable[tuple[str, str]], more: str = "") -> str:
+    rows = "".join(
+        f'<tr><th style="{CELL};text-align:left;font-weight:normal;opacity:.75">{escape(name)}</th>'
+        f'<td style="{CELL};text-align:left">{escape(text)}</td></tr>'
+        for name, text in facts
+    )
+    return (
+        '<div style="display:inline-block;border:1px solid rgba(128,128,128,.5);border-radius:.5em;padding:.6em .9em">'
+        f'<b>{escape(title)}</b><table style="margin:.3em 0;border-collapse:collapse">{rows}</table>{more}</div>'
+    )
+
+
+def _confusion(confusion: Confusion) -> str:
+    def cell(value: float, colour: str) -> str:
+        return f'<td style="{CELL};background:{colour}">{value:,.6g}</td>'
+
+    head = f'<th style="{CELL};font-weight:normal;opacity:.75">'
+    return (
+        '<table style="border-collapse:collapse">'
+        f"<tr><td></td>{head}flagged</th>{head}not flagged</th></tr>"
+        f"<tr>{head}positive</th>{cell(confusion.tp, RIGHT)}{cell(confusion.fn, WRONG)}</tr>"
+        f"<tr>{head}negative</th>{cell(confusion.fp, WRONG)}{cell(confusion.tn, RIGHT)}</tr></table>"
+    )

@@ -1,0 +1,49 @@
+"""The summary as one HTML file: markup, style, script and data inside it, and nothing fetched."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surecut.cut import write_whole
+
+if TYPE_CHECKING:
+    from surecut.report.summary import Summary
+
+
+def to_html(summary: Summary) -> str:
+    """The page. Text from the data is escaped, in the markup and in the script's data.
+
+    >>> from surecut import ScoreTally
+    >>> from surecut.report import summarize
+    >>> page = to_html(summarize(ScoreTally.from_scores([0, 1], [0.1, 0.9]), title="<scores>"))
+    >>> "<scores>" in page, "&lt;scores&gt;" in page
+    (False, True)
+    """
+    folder = files("surecut.report")
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", "explorer.js"))
+    page: str = _environment().get_template("explorer.html").render(summary=summary, style=style, script=script)
+    return page
+
+
+def save_html(summary: Summary, path: str | os.PathLike[str]) -> None:
+    """Write the page: whole or not at all."""
+    write_whole(Path(path), to_html(summary).encode())
+
+
+@cache
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("the explorer page needs jinja2: pip install 'surecut[report]'") from None
+    return Environment(
+        loader=PackageLoader("surecut.report", package_path="."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

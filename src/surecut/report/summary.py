@@ -1,0 +1,363 @@
+"""What the explorer shows, as plain values: the contract between the numbers and the page.
+
+The page finds best cuts by itself, for any costs and any prior. It is exact because of what it is given: the *grid*
+of cuts holds every vertex of the ROC hull (where every linear-fractional optimum stands, and MCC's) and the best cut of
+each listed metric that need not lie there; in between it holds enough cuts for smooth curves. A grid cut is an exact
+cut of the data with its exact counts, and the page moves from one to another, so that no number on it is interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
+
+import numpy as np
+
+from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
+from surecut.certificates import curve_band
+from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
+from surecut.tally import ScoreTally
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.confusion import Confusion
+    from surecut.cut import Cut
+    from surecut.tuning import MetricLike
+
+ALL_CUTS_UP_TO = 2_000
+"""Samples with no more distinct cuts than this are shown whole."""
+
+POINTS = 700
+"""Cuts picked evenly by score, and as many evenly by the share that is predicted positive, from larger samples."""
+
+BINS = 60
+"""Bars of the histogram."""
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "am": "AM (balanced accuracy)",
+    "f0.5": "F0.5",
+    "f1": "F1",
+    "f2": "F2",
+    "gilbert": "Gilbert skill",
+    "gmean": "G-mean",
+    "hmean": "H-mean",
+    "jaccard": "Jaccard",
+    "kappa": "Cohen's kappa",
+    "mcc": "MCC",
+    "precision": "Precision",
+    "recall": "Recall",
+    "specificity": "Specificity",
+    "tversky": "Tversky",
+    "utility": "Utility",
+    "weighted_accuracy": "Weighted accuracy",
+}
+LAST = ("precision", "recall", "specificity")
+"""Metrics that alone are best at an end of the curve: they are context, and stand last."""
+
+
+class Tallied(Protocol):
+    """What a summary reads: a `ScoreTally`, or anything that knows its cuts."""
+
+    @property
+    def candidates(self) -> Candidates: ...
+    @property
+    def hull(self) -> Hull: ...
+
+
+class CellsDict(TypedDict):
+    """Weights of (tp, fp, fn, tn), each `constant + positives · P + negatives · N` in the class totals."""
+
+    constant: list[float]
+    positives: list[float]
+    negatives: list[float]
+
+
+class MetricDict(TypedDict):
+    """A metric as the page evaluates it: by its cells, by a formula it knows, or by values it is given."""
+
+    name: str
+    title: str
+    formula: str
+    kind: str
+    numerator: NotRequired[CellsDict]
+    denominator: NotRequired[CellsDict]
+    values: NotRequired[list[float | None]]
+    fixed_prior: bool
+
+
+class GridDict(TypedDict):
+    """Cuts in descending order of threshold, the first of which predicts nothing; infinities are text."""
+
+    threshold: list[float | str]
+    tp: list[float]
+    fp: list[float]
+
+
+class HistogramDict(TypedDict):
+    """Weight of each class between edges, the outer bars holding whatever lies beyond."""
+
+    edges: list[float]
+    positive: list[float]
+    negative: list[float]
+
+
+class CutDict(TypedDict):
+    """A cut that somebody chose: where it stands on the grid, and what is said about it."""
+
+    at: int
+    threshold: float | str
+    metric: str
+    value: float | None
+    constraints: list[str]
+
+
+class BandDict(TypedDict):
+    """Limits of a metric at every cut of the grid."""
+
+    lower: list[float | None]
+    upper: list[float | None]
+
+
+class Summary(TypedDict):
+    """Everything on the page."""
+
+    title: str
+    rows: int
+    weighted: bool
+    positives: float
+    negatives: float
+    prior: float
+    given_prior: float | None
+    is_whole: bool
+    hull_vertices: int
+    axis: list[float]
+    grid: GridDict
+    histogram: HistogramDict
+    metrics: list[MetricDict]
+    left_out: list[str]
+    bands: dict[str, BandDict]
+    band_note: str
+    chosen: CutDict
+    tie: float
+    rounding: float
+    surecut_version: str
+
+
+def summarize(
+    tally: Tallied,
+    *,
+    metric: MetricLike = "f1",
+    metrics: Iterable[MetricLike] = (),
+    cut: Cut | None = None,
+    confidence: float = 0.95,
+    title: str = "Where to cut",
+) -> Summary:
+    """What the explorer shows of a tally.
+
+    Parameters
+    ----------
+    tally
+        The scores, as a `ScoreTally`; its given prior, if it has one, is the prior that the page opens with.
+    metric
+        The metric that the page opens with; with `cut`, that of the cut.
+    metrics
+        Further metrics of one's own; the catalogue and costs are always there.
+    cut
+        The cut that the page opens at; the best for `metric` unless said otherwise.
+    confidence
+        The confidence of the band around the curve, which holds at all thresholds at once. Weighted rows get no band.
+    title
+        The page's heading.
+
+    Examples
+    --------
+    >>> from surecut import ScoreTally
+    >>> summary = summarize(ScoreTally.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8]))
+    >>> summary["grid"]["tp"], summary["chosen"]["value"]
+    ([0, 1, 2, 2], 0.8)
+    """
+    from surecut import __version__
+
+    candidates = tally.candidates
+    first = cut.metric if cut is not None else get_metric(metric)
+    if cut is None:
+        cut = candidates.best_cut(first)
+    best, left_out = _best_cuts(tally, [first, *map(get_metric, metrics)])
+    listed = [one.metric for one in best]
+    axis = _axis(candidates)
+    at = _grid(candidates, tally.hull, [cut, *best], axis)
+    confusion = candidates.confusion[at]
+    prior = candidates.sample.given_prior
+    positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
+    return Summary(
+        title=title,
+        rows=candidates.sample.rows,
+        weighted=candidates.sample.weighted,
+        positives=positives.item(),
+        negatives=negatives.item(),
+        prior=float(positives / (positives + negatives)),
+        given_prior=prior,
+        is_whole=len(at) == len(candidates.accepted),
+        hull_vertices=len(tally.hull.accepted),
+        axis=list(axis),
+        grid=GridDict(
+            threshold=[
+                _plain(place(float(candidates.rejected[i]), float(candidates.accepted[i]), candidates.sample.dtype))
+                for i in at
+            ],
+            tp=confusion.tp.tolist(),
+            fp=confusion.fp.tolist(),
+        ),
+        histogram=_histogram(candidates, axis),
+        metrics=[_metric(one, candidates, at) for one in listed],
+        left_out=left_out,
+        bands=_bands(tally, listed, confusion, confidence),
+        band_note=f"Shaded: where the curve of all rows of this kind runs, at every threshold at once, with "
+        f"{100 * confidence:g} % confidence, if the model was not trained on these rows.",
+        chosen=CutDict(
+            at=int(np.searchsorted(at, _position(candidates, cut.threshold))),
+            threshold=_plain(cut.threshold),
+            metric=first.name,
+            value=None if math.isnan(cut.value) else cut.value,
+            constraints=list(cut.constraints),
+        ),
+        tie=TIE,
+        rounding=ROUNDING,
+        surecut_version=__version__,
+    )
+
+
+def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:
+    """The best cut of each metric that these rows define, asked for first; and why the others are left out."""
+    catalogue = {name: make() for name, make in CATALOGUE.items()}
+    names = [name for name in catalogue if name not in LAST] + list(LAST)
+    metrics = {metric.name: metric for metric in [*asked, *(catalogue[name] for name in names)]}
+    best, left_out = [], []
+    for metric in metrics.values():
+        try:
+            best.append((tally.hull if metric.on_hull else tally.candidates).best_cut(metric))
+        except ValueError as error:
+            left_out.append(str(error))
+    return best, left_out
+
+
+def _axis(candidates: Candidates) -> tuple[float, float]:
+    """The range of scores that is drawn: all of them, unless a few outliers would squeeze the rest."""
+    scores = np.clip(candidates.accepted[1:], -1e300, 1e300)
+    share = candidates.confusion.predicted_positives[1:] / candidates.confusion.total[-1]
+    low, high = float(scores[-1]), float(scores[0])
+    inner_high, inner_low = (float(scores[int(np.searchsorted(share, at))]) for at in (0.005, 0.995))
+    reach = 1.5 * (inner_high - inner_low)
+    if reach > 0:
+        low, high = max(low, inner_low - reach), min(high, inner_high + reach)
+    if low == high:
+        width = abs(low) / 2 or 0.5
+        low, high = low - width, high + width
+    return low, high
+
+
+def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[float, float]) -> NDArray[np.intp]:
+    """Positions of the cuts that the page knows."""
+    accepted = candidates.accepted
+    if len(accepted) <= ALL_CUTS_UP_TO:
+        return np.arange(len(accepted))
+    share = candidates.confusion.predicted_positives
+    exact = [0, len(accepted) - 1, *(_position(candidates, cut.threshold) for cut in cuts)]
+    by_share = np.searchsorted(share, np.linspace(0, share[-1], POINTS))
+    by_score = np.searchsorted(-accepted, -np.linspace(*axis, POINTS))
+    on_hull = np.searchsorted(-accepted, -hull.accepted)
+    picked = np.unique(np.concatenate((exact, by_share, by_score, on_hull)))
+    return picked[picked < len(accepted)]
+
+
+def _position(candidates: Candidates, threshold: float) -> int:
+    """Which of the cuts a threshold makes."""
+    if threshold == math.inf:
+        return 0
+    return int(np.searchsorted(-candidates.accepted, -threshold, side="right")) - 1
+
+
+def _histogram(candidates: Candidates, axis: tuple[float, float]) -> HistogramDict:
+    edges = np.linspace(*axis, BINS + 1)
+    bars = np.clip(np.searchsorted(edges, candidates.accepted[1:], side="right") - 1, 0, BINS - 1)
+    positive, negative = (
+        np.bincount(bars, weights=np.diff(cell), minlength=BINS)
+        for cell in (candidates.confusion.tp, candidates.confusion.fp)
+    )
+    return HistogramDict(edges=edges.tolist(), positive=positive.tolist(), negative=negative.tolist())
+
+
+def _metric(metric: Metric, candidates: Candidates, at: NDArray[np.intp]) -> MetricDict:
+    shown = MetricDict(
+        name=metric.name,
+        title=TITLES.get(metric.name, metric.name.upper() if metric.name.startswith("f") else metric.name),
+        formula=(type(metric).__doc__ or "").strip().splitlines()[0],
+        kind=type(metric).__name__,
+        fixed_prior=False,
+    )
+    if isinstance(metric, LinearFractionalMetric):
+        shown["kind"] = "cells"
+        shown["numerator"], shown["denominator"], shown["fixed_prior"] = _cells(metric, candidates)
+    elif metric.name not in CATALOGUE:
+        values = np.asarray(metric.evaluate(candidates.at_prior()), dtype=float)[at]
+        shown["kind"], shown["fixed_prior"] = "values", True
+        shown["values"] = [value if math.isfinite(value) else None for value in values.tolist()]
+    return shown
+
+
+def _cells(metric: LinearFractionalMetric, candidates: Candidates) -> tuple[CellsDict, CellsDict, bool]:
+    """The metric's cells as functions of the class totals; as numbers at the present prior where that fails.
+
+    The catalogue's cells are affine in the totals. A metric of one's own may be any function of the prior, which no
+    page can hold.
+    """
+    confusion = candidates.at_prior()
+    positives, negatives = float(confusion.positives[0]), float(confusion.negatives[0])
+    try:
+        at_zero, at_positive, at_negative = (_weights(metric, *totals) for totals in ((0, 0), (1, 0), (0, 1)))
+        by_positives, by_negatives = at_positive - at_zero, at_negative - at_zero
+        trials = ((0.25, 0.75), (3.0, 5.0), (positives, negatives))
+        if all(
+            np.array_equal(at_zero + by_positives * p + by_negatives * n, _weights(metric, p, n)) for p, n in trials
+        ):
+            numerator, denominator = (
+                CellsDict(constant=c.tolist(), positives=p.tolist(), negatives=n.tolist())
+                for c, p, n in zip(at_zero, by_positives, by_negatives, strict=True)
+            )
+            return numerator, denominator, False
+    except ZeroDivisionError:
+        pass  # a function of the prior, which does not exist without rows
+    none = [0.0] * 4
+    numerator, denominator = (
+        CellsDict(constant=weights.tolist(), positives=none, negatives=none)
+        for weights in _weights(metric, positives, negatives)
+    )
+    return numerator, denominator, True
+
+
+def _weights(metric: LinearFractionalMetric, positives: float, negatives: float) -> NDArray[np.float64]:
+    return np.array(metric.cells(positives, negatives), dtype=float)
+
+
+def _bands(tally: Tallied, metrics: Sequence[Metric], confusion: Confusion, confidence: float) -> dict[str, BandDict]:
+    """The band of each metric of which something is known; of rows that are not counts, none."""
+    if not isinstance(tally, ScoreTally) or tally.weight is not tally.rows:
+        return {}
+    found = {}
+    for metric in metrics:
+        if metric.extremes_at_corners and metric.name not in LAST:
+            lower, upper = curve_band(metric, tally, confusion, confidence)
+            found[metric.name] = BandDict(lower=_rounded(lower), upper=_rounded(upper))
+    return found
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    """For drawing only: four digits are more than a screen shows."""
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _plain(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)

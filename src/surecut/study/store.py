@@ -1,0 +1,104 @@
+"""Where results are kept: each cell at once, then one table and a manifest."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surecut.cut import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from surecut.study.experiment import Cell, Row
+
+RESULTS, MANIFEST, CELLS = "results.csv", "manifest.json", "cells"
+
+
+class StoreError(ValueError):
+    """Results that are absent, or that belong to another run."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of one experiment.
+
+    ``cells/`` holds one file per finished cell, so that a run that was stopped goes on where it was;
+    ``results.csv`` is the table of all of them, ``manifest.json`` tells how it was made.
+    """
+
+    folder: Path
+
+    def open(self, seed: int) -> None:
+        """Make the folder, or see that it holds cells of the same seed."""
+        (self.folder / CELLS).mkdir(parents=True, exist_ok=True)
+        mark = self.folder / CELLS / "seed"
+        if not mark.exists():
+            write_whole(mark, f"{seed}\n".encode())
+        elif mark.read_text().strip() != str(seed):
+            raise StoreError(
+                f"{self.folder} holds cells of seed {mark.read_text().strip()}, and this run has seed {seed}: "
+                "choose another --out, or remove the folder"
+            )
+
+    def is_done(self, cell: Cell) -> bool:
+        return self._path(cell).exists()
+
+    def save(self, cell: Cell, rows: list[Row], seconds: float) -> None:
+        """Keep what a cell measured: whole or not at all."""
+        document = {"cell": dict(cell), "seconds": round(seconds, 3), "rows": rows}
+        write_whole(self._path(cell), json.dumps(document).encode())
+
+    def read(self, cell: Cell) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self._path(cell).read_text())
+        return document
+
+    def write_table(self, cells: list[Cell], manifest: dict[str, Any]) -> None:
+        """Put the finished cells into one table, in the order of the cells, and say how they were made."""
+        import pandas as pd
+
+        done = {self._path(cell) for cell in cells if self.is_done(cell)}
+        documents = [self.read(cell) for cell in cells if self._path(cell) in done]
+        rows = [document["cell"] | row for document in documents for row in document["rows"]]
+        text = io.StringIO()
+        pd.DataFrame(rows).to_csv(text, index=False, float_format="%.7g", lineterminator="\n")
+        write_whole(self.folder / RESULTS, text.getvalue().encode())
+        finished = {
+            "cells": len(cells),
+            "finished": len(documents),
+            "seconds_of_computing": round(sum(document["seconds"] for document in documents), 1),
+            "parameters": parameters_of(cells),
+            "unfinished": parameters_of([cell for cell in cells if self._path(cell) not in done]),
+        }
+        write_whole(self.folder / MANIFEST, (json.dumps(manifest | finished, indent=2) + "\n").encode())
+
+    def table(self) -> pd.DataFrame:
+        """The results."""
+        import pandas as pd
+
+        path = self.folder / RESULTS
+        if not path.exists():
+            raise StoreError(f"there are no results in {self.folder}: surecut study run {self.folder.name} first")
+        return pd.read_csv(path, keep_default_na=False, na_values=["", "nan"])
+
+    def manifest(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / MANIFEST).read_text())
+        return document
+
+    def _path(self, cell: Cell) -> Path:
+        name = ",".join(f"{key}={value}" for key, value in cell.items())
+        return self.folder / CELLS / (re.sub(r"[^\w=,.+-]", "_", name) + ".json")
+
+
+def parameters_of(cells: list[Cell]) -> dict[str, str]:
+    """The values that each parameter takes.
+
+    >>> parameters_of([{"n": 100, "block": 0}, {"n": 100, "block": 1}])
+    {'n': '100', 'block': '0, 1'}
+    """
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    return {name: ", ".join(dict.fromkeys(str(cell[name]) for cell in cells)) for name in names}

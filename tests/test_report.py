@@ -1,0 +1,343 @@
+"""The explorer: its numbers in Python, and the page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from surecut import ScoreTally, get_metric
+from surecut.metrics import CATALOGUE, LinearFractional, Utility
+from surecut.report import save_html, summarize, to_html
+
+jinja2 = pytest.importorskip("jinja2", reason="the page needs jinja2")
+
+
+def sample(size=5_000, seed=0):
+    random = np.random.default_rng(seed)
+    scores = 1 / (1 + np.exp(2 - 2 * random.normal(size=size)))
+    return random.random(size) < scores, scores
+
+
+@pytest.fixture(scope="module")
+def tally():
+    return ScoreTally.from_scores(*sample())
+
+
+def grid_value(summary, metric, at, prior=None):
+    """What the page computes at a cut of its grid, by Python's own formula."""
+    from surecut import Confusion
+
+    tp, fp = summary["grid"]["tp"][at], summary["grid"]["fp"][at]
+    confusion = Confusion(tp, fp, summary["positives"] - tp, summary["negatives"] - fp)
+    return float(metric.evaluate(confusion if prior is None else confusion.at_prior(prior)))
+
+
+class TestSummary:
+    def test_a_small_sample_is_whole(self):
+        summary = summarize(ScoreTally.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8]))
+        assert summary["is_whole"]
+        assert summary["grid"] == {
+            "threshold": ["inf", 0.6000000000000001, 0.25, 0.1],
+            "tp": [0, 1, 2, 2],
+            "fp": [0, 0, 1, 2],
+        }
+
+    @pytest.mark.parametrize("name", CATALOGUE)
+    @pytest.mark.parametrize("prior", [None, 0.001, 0.7])
+    def test_the_grid_holds_the_best_cut_of_every_metric_at_every_prior(self, tally, name, prior):
+        summary = summarize(tally)
+        assert not summary["is_whole"]
+        assert len(summary["grid"]["tp"]) < 2_000
+        metric = get_metric(name)
+        cut = (tally if prior is None else tally.with_prior(prior)).best_cut(metric)
+        values = [grid_value(summary, metric, at, prior) for at in range(len(summary["grid"]["tp"]))]
+        assert max(v for v in values if not math.isnan(v)) == pytest.approx(cut.value, rel=1e-12)
+        assert cut.threshold in [float(t) for t in summary["grid"]["threshold"]]
+
+    def test_every_cut_of_the_grid_is_a_cut_of_the_scores(self, tally):
+        y, scores = sample()
+        grid = summarize(tally)["grid"]
+        for at in range(0, len(grid["tp"]), 97):
+            flagged = scores >= float(grid["threshold"][at])
+            assert (flagged & y).sum() == grid["tp"][at]
+            assert (flagged & ~y).sum() == grid["fp"][at]
+
+    def test_the_chosen_cut_is_found_on_the_grid(self, tally):
+        cut = tally.best_cut("recall", "precision>=0.8")
+        summary = summarize(tally, cut=cut)
+        assert summary["chosen"]["constraints"] == ["precision>=0.8"]
+        assert summary["grid"]["tp"][summary["chosen"]["at"]] == cut.confusion.tp
+        assert summary["grid"]["fp"][summary["chosen"]["at"]] == cut.confusion.fp
+
+    def test_the_histogram_holds_every_row(self, tally):
+        histogram = summarize(tally)["histogram"]
+        assert sum(histogram["positive"]) == tally.confusion.positives[0]
+        assert sum(histogram["negative"]) == tally.confusion.negatives[0]
+
+    def test_metrics_that_the_rows_do_not_define_are_left_out_with_the_reason(self):
+        summary = summarize(ScoreTally.from_scores([1, 1], [0.1, 0.2]), metric="f1")
+        assert any("am is undefined without rows of the negative class" in reason for reason in summary["left_out"])
+        assert "am" not in [metric["name"] for metric in summary["metrics"]]
+
+    def test_ones_own_metrics_are_numbers_at_the_prior(self, tally):
+        of_the_prior = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="mine")
+        summary = summarize(tally, metrics=[of_the_prior, Utility(fp=-1, fn=-5), lambda c: c.tp - c.fp])
+        mine, utility, function = summary["metrics"][1:4]
+        assert mine["fixed_prior"]
+        assert not utility["fixed_prior"]
+        assert utility["numerator"]["constant"] == [0, -1, -5, 0]
+        assert function["kind"] == "values"
+        assert len(function["values"]) == len(summary["grid"]["tp"])
+
+    @pytest.mark.parametrize(
+        "scores",
+        [
+            [0.5] * 6,
+            [np.inf, -np.inf, 0, 1, 2, 3],
+            [1e300, -1e300, 0, 1, 2, 3],
+            np.float32([1, 2, 3, 4, 5, 6]),
+            [0] * 5 + [7],
+        ],
+        ids=["constant", "infinities", "outliers", "float32", "integers"],
+    )
+    def test_odd_scores_make_a_page(self, scores):
+        summary = summarize(ScoreTally.from_scores([0, 1, 0, 1, 1, 0], scores))
+        assert np.isfinite(summary["axis"]).all()
+        assert summary["axis"][0] < summary["axis"][1]
+        assert sum(summary["histogram"]["positive"]) == 3
+        json.dumps(summary, allow_nan=False)
+        assert "</html>" in to_html(summary)
+
+
+class TestPage:
+    def test_text_from_the_data_is_escaped(self, tally):
+        nasty = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+        page = to_html(summarize(tally, title=nasty))
+        assert nasty not in page
+        assert "<img" not in page
+        assert page.count("</script>") == 2
+
+    def test_nothing_is_fetched(self, tally):
+        page = to_html(summarize(tally))
+        addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+        assert "default-src 'none'" in page
+
+    def test_a_million_rows_make_a_small_page(self):
+        page = to_html(summarize(ScoreTally.from_scores(*sample(1_000_000))))
+        assert len(page.encode()) < 200_000
+
+    def test_the_file_is_written_whole_or_not_at_all(self, tally, tmp_path):
+        save_html(summarize(tally), tmp_path / "page.html")
+        assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            save_html(summarize(tally), tmp_path / "nowhere" / "page.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested by Playwright, which is absent")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = os.environ.get("SURECUT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: install it, or set SURECUT_CHROMIUM to its path")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def load(browser, tmp_path):
+    """Open a summary as a person does, from disk; whatever the console says fails the test."""
+    said = []
+    pages = []
+
+    def opened(summary, **settings):
+        save_html(summary, tmp_path / "page.html")
+        page = browser.new_page(**settings)
+        pages.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on(
+            "request",
+            lambda request: said.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
+        )
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert said == []
+
+
+def exact_value(page):
+    return float(page.locator("#value").get_attribute("data-exact"))
+
+
+def threshold(page):
+    return float(page.locator("#threshold").input_value())
+
+
+def test_the_page_opens_at_pythons_cut(load, tally):
+    cut = tally.best_cut("f1")
+    page = load(summarize(tally))
+    assert exact_value(page) == cut.value
+    assert page.locator("#value").text_content() == f"{cut.value:.4f}"
+    assert threshold(page) == cut.threshold
+    for cell in ("tp", "fp", "fn", "tn"):
+        assert page.locator(f"#{cell}").text_content().startswith(f"{getattr(cut.confusion, cell):,}")
+    assert page.locator("#versus").text_content() == "This is the best cut."
+    assert page.locator("#rule").text_content() == f"score >= {cut.threshold}"
+
+
+def test_every_metric_shows_pythons_best_value(load, tally):
+    page = load(summarize(tally))
+    for name in CATALOGUE:
+        page.select_option("#metric", name)
+        cut = tally.best_cut(name)
+        assert exact_value(page) == cut.value, name
+        if not cut.predicts_nothing:
+            assert threshold(page) == cut.threshold, name
+
+
+@pytest.mark.parametrize("name", ["f1", "am", "kappa", "mcc", "gmean"])
+def test_another_prior_moves_the_best_cut(load, tally, name):
+    page = load(summarize(tally, metric=name))
+    page.fill("#prior", "2")
+    cut = tally.with_prior(0.02).best_cut(name)
+    assert exact_value(page) == pytest.approx(cut.value, rel=1e-14)
+    assert threshold(page) == cut.threshold
+    page.fill("#prior", "200")
+    assert "between 0 and 100" in page.locator("#prior-message").text_content()
+    page.fill("#prior", "")
+    assert exact_value(page) == tally.best_cut(name).value
+
+
+def test_typed_costs_move_the_best_cut(load, tally):
+    page = load(summarize(tally))
+    assert not page.locator("#worth").is_visible()
+    page.select_option("#metric", "costs")
+    page.fill("#worth-fn", "-25")
+    page.fill("#worth-fp", "-2,5")
+    cut = tally.best_cut(Utility(fp=-2.5, fn=-25))
+    assert exact_value(page) == cut.value
+    assert threshold(page) == cut.threshold
+    assert "like 10 false alarms" in page.locator("#words").text_content()
+    page.fill("#worth-fp", "3")
+    assert "must not be worth more" in page.locator("#prior-message").text_content()
+
+
+def test_dragging_moves_the_cut(load, tally):
+    y, scores = sample()
+    page = load(summarize(tally), viewport={"width": 1280, "height": 900})
+    box = page.locator("#curve svg").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.3, middle)
+    page.mouse.down()
+    seen = []
+    for share in (0.4, 0.6, 0.8):
+        page.mouse.move(box["x"] + box["width"] * share, middle, steps=4)
+        seen.append(threshold(page))
+    page.mouse.up()
+    page.mouse.move(box["x"], middle)
+    assert seen == sorted(seen)
+    assert threshold(page) == seen[-1]
+    assert seen[0] > 0.2
+    assert exact_value(page) == get_metric("f1").score(y, scores >= seen[-1])
+    assert "loses" in page.locator("#versus").text_content()
+    for chart in ("#roc", "#pr", "#histogram"):
+        before = threshold(page)
+        page.locator(f"{chart} svg").click()
+        assert threshold(page) != before
+        assert exact_value(page) == get_metric("f1").score(y, scores >= threshold(page))
+    page.click("#best")
+    assert exact_value(page) == tally.best_cut("f1").value
+
+
+def test_the_keyboard_is_enough(load, tally):
+    page = load(summarize(tally))
+    page.locator("#slider").focus()
+    before = threshold(page)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert threshold(page) > before
+    assert "flagged" in page.locator("#slider").get_attribute("aria-valuetext")
+    page.keyboard.press("Home")
+    assert page.locator("#fn").text_content().startswith("0")
+    page.keyboard.press("End")
+    assert page.locator("#rule").text_content() == "predict nothing"
+    page.fill("#threshold", "0.5")
+    page.keyboard.press("Enter")
+    assert threshold(page) == pytest.approx(0.5, abs=0.01)
+    page.locator("#all button", has_text="Jaccard").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#metric").input_value() == "jaccard"
+    page.click("#reset")
+    assert page.locator("#metric").input_value() == "f1"
+    assert threshold(page) == before
+
+
+def test_everything_that_can_be_used_has_a_name(load, tally):
+    page = load(summarize(tally))
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("input, select, button")].filter((control) =>
+            !(control.labels && control.labels.length) && !control.textContent.trim()).map((control) => control.id)"""
+    )
+    assert unnamed == []
+    assert page.locator("svg:not([aria-label])").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 768, 1600])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_window_is_too_narrow(load, tally, width, scheme):
+    page = load(summarize(tally), viewport={"width": width, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", background))) < 100) == (scheme == "dark")
+    page.click("#axis-share")
+    assert page.locator("#axis-share").get_attribute("aria-pressed") == "true"
+
+
+def test_it_prints(load, tally):
+    page = load(summarize(tally))
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_the_prior_of_the_tally_and_a_constrained_cut_are_kept(load, tally):
+    there = tally.with_prior(0.05)
+    cut = there.best_cut("recall", "precision>=0.5")
+    page = load(summarize(there, cut=cut))
+    assert page.locator("#prior").input_value() == "5"
+    assert exact_value(page) == pytest.approx(cut.value, rel=1e-14)
+    assert threshold(page) == cut.threshold
+    assert "subject to precision>=0.5" in page.locator("header").text_content()
+
+
+def test_weighted_rows_and_ones_own_function(load):
+    y, scores = sample(300)
+    weights = np.random.default_rng(1).random(300)
+    tally = ScoreTally.from_scores(y, scores, sample_weight=weights)
+    page = load(summarize(tally, metrics=[lambda c: c.tp - c.fp]))
+    cut = tally.best_cut("f1")
+    assert exact_value(page) == pytest.approx(cut.value, rel=1e-14)
+    page.select_option("#metric", "lambda")
+    assert exact_value(page) == tally.best_cut(lambda c: c.tp - c.fp).value
+    assert page.locator("#prior").is_disabled()
+
+
+def test_odd_scores_open(load):
+    for scores in ([0.5] * 4, [np.inf, -np.inf, 0.0, 1.0], [1e300, -1e300, 0.0, 1.0]):
+        tally = ScoreTally.from_scores([0, 1, 0, 1], scores)
+        page = load(summarize(tally))
+        assert exact_value(page) == tally.best_cut("f1").value
+        page.click("#axis-share")
+    page = load(summarize(ScoreTally.from_scores([1, 1], [0.1, 0.2]), metric="f1"))
+    assert exact_value(page) == 1

@@ -1,0 +1,399 @@
+"""The study: cells saved at once and resumed, numbers that do not depend on jobs, figures and verdicts from results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score, f1_score
+from typer.testing import CliRunner
+
+from surecut import datasets, get_metric, tune_threshold
+from surecut.cli import app
+from surecut.datasets import Part
+from surecut.population import FiniteDomain
+from surecut.study import (
+    NAMES,
+    SCALES,
+    alternatives,
+    benchmarks,
+    binary_benchmarks,
+    discrete,
+    get_experiment,
+    learners,
+    logistic_model,
+    multilabel_benchmarks,
+    report,
+    running,
+)
+from surecut.study.experiment import Claim, Estimate, Experiment, Verdict, power
+from surecut.study.store import Store, StoreError
+
+cli = CliRunner()
+
+
+def small(run, cells=4):
+    """An experiment of a few cells."""
+    return Experiment(
+        name="discrete",
+        title="a <small> one",
+        section="none",
+        cells=lambda scale: [{"n": n, "method": method} for n in range(cells) for method in ("a", "b")],
+        run=run,
+        figures=lambda table: {},
+        claims=lambda table: [Claim("2 < 3 | always", Verdict.HOLDS, str(Estimate.of(table.drawn)), "because")],
+        paired=("method",),
+    )
+
+
+@pytest.fixture
+def with_small(monkeypatch):
+    """Put a small experiment in the place of another."""
+
+    def put(run, cells=4):
+        for module in (running, report):
+            monkeypatch.setattr(module, "get_experiment", lambda name: small(run, cells))
+
+    return put
+
+
+def draw(cell, generator):
+    return [{"drawn": float(generator.random())}]
+
+
+def run(out, **options):
+    return running.run("discrete", out, **({"scale": "smoke", "seed": 0, "n_jobs": 1} | options))
+
+
+def test_the_same_seed_gives_the_same_numbers_whatever_the_jobs(tmp_path):
+    tables = [run(tmp_path / str(jobs), n_jobs=jobs).table() for jobs in (1, 2)]
+    pd.testing.assert_frame_equal(*tables)
+    assert len(tables[0]) > 50
+
+
+def test_seeds_and_cells_decide_the_draws_and_paired_cells_share_them(tmp_path, with_small):
+    with_small(draw)
+    table = run(tmp_path / "one").table()
+    assert table.groupby("n").drawn.nunique().eq(1).all()
+    assert table.drawn.nunique() == 4
+    assert not set(table.drawn) & set(run(tmp_path / "other", seed=1).table().drawn)
+
+
+def test_a_stopped_run_loses_nothing_and_does_nothing_twice(tmp_path, with_small):
+    ran = []
+
+    def stop_at_the_fourth(cell, generator):
+        ran.append((cell["n"], cell["method"]))
+        if len(ran) == 4:
+            raise KeyboardInterrupt
+        return draw(cell, generator)
+
+    with_small(stop_at_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    store = Store(tmp_path / "discrete")
+    assert len(store.table()) == 3
+    assert store.manifest()["finished"] == 3
+    told = []
+    run(tmp_path, tell=lambda *numbers: told.append(numbers))
+    assert told[0] == (3, 8)
+    assert told[-1] == (8, 8)
+    assert len(ran) == 4 + 5
+    with_small(draw)
+    pd.testing.assert_frame_equal(store.table(), run(tmp_path / "at once").table())
+
+
+def test_after_its_time_a_run_begins_no_cell(tmp_path, with_small):
+    with_small(draw)
+    assert running.run("discrete", tmp_path, scale="smoke", seed=0, n_jobs=1, minutes=0).manifest()["finished"] == 0
+    assert len(run(tmp_path).table()) == 8
+
+
+def test_cells_of_another_seed_are_not_mixed_in(tmp_path, with_small):
+    with_small(draw)
+    run(tmp_path)
+    with pytest.raises(StoreError, match="holds cells of seed 0, and this run has seed 1"):
+        run(tmp_path, seed=1)
+
+
+def test_a_manifest_tells_how_results_were_made(tmp_path, with_small):
+    with_small(draw)
+    manifest = run(tmp_path, seed=7).manifest()
+    assert manifest["seed"] == 7
+    assert manifest["cells"] == manifest["finished"] == 8
+    assert "surecut study run discrete --scale smoke --seed 7" in manifest["command"]
+    assert {"surecut", "python", "numpy", "scikit-learn"} <= set(manifest["versions"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_cells_are_plain_and_named_apart(name, scale, tmp_path):
+    cells = get_experiment(name).cells(scale)
+    assert cells == json.loads(json.dumps(cells))
+    store = Store(tmp_path)
+    assert len({store._path(cell) for cell in cells}) == len(cells)
+
+
+def test_an_unknown_experiment_is_told_the_known_ones():
+    with pytest.raises(ValueError, match="unknown experiment 'discreet': expected one of discrete, logistic-model"):
+        get_experiment("discreet")
+
+
+def test_estimates_print_as_many_digits_as_they_have():
+    assert str(Estimate(0.123456, 0.00123)) == "0.1235 ± 0.0012"
+    assert str(Estimate(1234.5, 12.3)) == "1234 ± 12"
+    assert str(Estimate.of([0.25])) == "0.25"
+    assert Estimate(1, 0.4).is_above(0)
+    assert not Estimate(1, 0.6).is_above(0)
+    assert Estimate(-1, 0.4).is_below(0)
+    assert power([1, 10, 100], [7, 5, 0.5]) == pytest.approx(-1)
+
+
+# discrete
+
+
+@pytest.mark.parametrize("n", [20, 100, 1_000])
+@pytest.mark.parametrize("metric", discrete.METRICS)
+def test_tuning_many_domains_at_once_is_tune_threshold_on_each(n, metric):
+    generator = np.random.default_rng(n)
+    domain = FiniteDomain(1 / discrete.POINTS, generator.random((40, discrete.POINTS)))
+    seen, positive = discrete.draw(domain, n, generator)
+    sample = FiniteDomain(seen / n, positive / np.maximum(seen, 1))
+    for surrogate, f in discrete.minimisers(*discrete.draw(domain, n, generator)).items():
+        thresholds = discrete.tune(sample, metric, f)
+        for row, threshold in enumerate(thresholds):
+            scores = np.repeat(f[row], seen[row])
+            labels = np.concatenate([np.arange(k) < p for k, p in zip(seen[row], positive[row], strict=True)])
+            cut = tune_threshold(labels, scores, metric=metric)
+            assert threshold == cut.threshold, surrogate
+
+
+def test_the_empirical_minimisers_are_those_of_the_conventions():
+    found = discrete.minimisers(np.array([[4, 4, 4, 0, 3]]), np.array([[1, 2, 4, 0, 0]]))
+    np.testing.assert_allclose(found["logistic"], [np.log([1.5 / 3.5, 1, 9, 1, 0.5 / 3.5])])
+    np.testing.assert_array_equal(found["hinge"], [[-1, 0, 1, 0, -1]])
+    np.testing.assert_allclose(found["plain logistic"], [[np.log(1 / 3), 0, 1e300, 0, -1e300]])
+
+
+def test_samples_of_the_discrete_model_have_the_right_means():
+    domain = FiniteDomain(1 / discrete.POINTS, np.tile(np.linspace(0, 1, discrete.POINTS), (4_000, 1)))
+    seen, positive = discrete.draw(domain, 100, np.random.default_rng(0))
+    assert (seen.sum(axis=1) == 100).all()
+    np.testing.assert_allclose(seen.mean(axis=0), 4, atol=0.2)
+    np.testing.assert_allclose(positive.mean(axis=0), 4 * np.linspace(0, 1, discrete.POINTS), atol=0.2)
+
+
+def test_theorem_two_holds_in_every_repetition_and_the_ratio_would_tell():
+    measured = discrete.measure(200, 500, np.random.default_rng(0))
+    for metric in discrete.METRICS:
+        ratio = measured["logistic", f"{metric}_theorem2_ratio"]
+        assert ratio.max() <= 1
+        assert ratio.max() > 0.001
+        tuned, best = measured["logistic", f"{metric}_regret"], measured["logistic", f"{metric}_tuning_cost"]
+        assert (best >= -1e-12).all()
+        assert (tuned >= best - 1e-12).all()
+
+
+def test_blocks_pool_to_the_plain_mean_and_error():
+    cells = [{"n": 100, "block": block, "repetitions": repetitions} for block, repetitions in enumerate((300, 700))]
+    rows = [cell | row for cell in cells for row in discrete.run(cell, np.random.default_rng(cell["block"]))]
+    pooled = discrete.pooled(pd.DataFrame(rows), "hinge", "f1_regret").iloc[0]
+    values = np.concatenate(
+        [
+            discrete.measure(100, cell["repetitions"], np.random.default_rng(cell["block"]))["hinge", "f1_regret"]
+            for cell in cells
+        ]
+    )
+    assert pooled["mean"] == pytest.approx(values.mean())
+    assert pooled["error"] == pytest.approx(values.std() / np.sqrt(1_000), rel=0.01)
+
+
+# logistic-model
+
+
+def test_training_sets_have_both_classes_in_both_parts():
+    model = logistic_model.LogisticModel([0.1, 0.1], -3.5)
+    X, y, draws = logistic_model.draw(model, 60, np.random.default_rng(0))
+    assert X.shape == (60, 2)
+    assert 0 < y[:40].sum() < 40
+    assert 0 < y[40:].sum() < 20
+    assert draws > 1
+
+
+def test_the_svm_of_an_unbalanced_model_gives_up():
+    generator = np.random.default_rng(0)
+    X, y, _ = logistic_model.draw(logistic_model.LogisticModel([0.3, 0.3], -2), 1_000, generator)
+    assert np.linalg.norm(learners.support_vector_machine(X, y, 0).weights) < logistic_model.PATHOLOGICAL
+    assert np.linalg.norm(learners.logistic_regression(X, y, 0).weights) > 0.1
+    assert np.isnan(logistic_model.rank_correlation(np.ones(5), np.arange(5)))
+
+
+# binary benchmarks and alternatives
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """A small data set in the place of mnist49."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((1_500, 4))
+    y = (generator.random(1_500) < 1 / (1 + np.exp(1.5 - 2 * X[:, 0] - X[:, 1]))).astype(np.int8)
+    monkeypatch.setattr(benchmarks, "binary_rows", lambda name: Part(X, y))
+    monkeypatch.setitem(benchmarks.TEST_ROWS, "mnist49", 600)
+    for module in (binary_benchmarks, alternatives):
+        monkeypatch.setattr(module, "binary_names", lambda: ("mnist49",))
+    return Part(X, y)
+
+
+def test_a_split_takes_every_row_once(rows):
+    split = benchmarks.random_split("mnist49", 900, np.random.default_rng(0))
+    assert [len(part.y) for part in split] == [600, 300, 600]
+    together = np.concatenate([part.X[:, 0] for part in split])
+    np.testing.assert_array_equal(np.sort(together), np.sort(rows.X[:, 0]))
+    with pytest.raises(ValueError, match="mnist49 has 900 rows beside its test set, and n is 901"):
+        benchmarks.random_split("mnist49", 901, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("learner", learners.BINARY)
+def test_the_alternatives_do_what_their_papers_say(rows, learner):
+    learn, tune, _ = benchmarks.random_split("mnist49", 900, np.random.default_rng(0))
+    f1 = get_metric("f1")
+    two_steps = alternatives.two_steps(learner, learn, tune, 0)
+    best = f1.score(tune.y, two_steps.predict(tune.X))
+    bisection = alternatives.bisection(learner, learn, tune, 0)
+    sequence = alternatives.cost_sensitive_sequence(learner, learn, tune, 0)
+    assert (two_steps.trainings, bisection.trainings, sequence.trainings) == (1, 1, 20)
+    assert best - 0.05 < f1.score(tune.y, bisection.predict(tune.X)) <= best
+    uncut = learners.BINARY[learner](learn.X, learn.y, 0)
+    assert f1.score(tune.y, sequence.predict(tune.X)) >= f1.score(tune.y, uncut.score(tune.X) >= 0) - 1e-12
+
+
+@pytest.mark.parametrize("experiment", [binary_benchmarks, alternatives], ids=lambda module: module.__name__)
+def test_a_stand_in_is_named_as_what_it_is(rows, experiment):
+    cells = [cell for cell in experiment.cells("smoke") if cell["n"] <= 900]
+    run_one = experiment.EXPERIMENT
+    table = pd.DataFrame([cell | row for cell in cells for row in run_one.run(cell, run_one.generator(cell, 0))])
+    assert set(table.dataset) == {"mnist49"}
+    claims = run_one.claims(table)
+    assert run_one.figures(table)
+    for claim in claims:
+        if "gisette" in claim.text:
+            assert claim.verdict is Verdict.NOT_TESTABLE
+            assert "mnist49" in claim.evidence
+
+
+# multilabel benchmarks
+
+
+def test_measures_are_scikit_learns():
+    generator = np.random.default_rng(0)
+    Y = (generator.random((60, 5)) < [0, 0.1, 0.3, 0.5, 0.9]).astype(np.int8)
+    predicted = generator.random((60, 5)) < 0.4
+    found = multilabel_benchmarks.measures(multilabel_benchmarks.confusion_of(Y, predicted))
+    labels = [label for label in range(5) if 0 < Y[:, label].sum() < 60]
+    assert len(labels) == 4
+    assert found["macro_f1"] == pytest.approx(f1_score(Y, predicted, average="macro", zero_division=0))
+    assert found["micro_f1"] == pytest.approx(f1_score(Y, predicted, average="micro"))
+    by_label = [balanced_accuracy_score(Y[:, label], predicted[:, label]) for label in labels]
+    assert found["macro_am"] == pytest.approx(np.mean(by_label))
+    assert found["micro_am"] == pytest.approx(balanced_accuracy_score(Y.ravel(), predicted.ravel()))
+
+
+@pytest.mark.parametrize("learner", learners.MULTILABEL)
+def test_a_label_of_one_class_gets_a_constant_score(learner):
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((60, 3))
+    Y = np.column_stack([X[:, 0] > 0, np.zeros(60), np.ones(60)]).astype(np.int8)
+    scores = learners.MULTILABEL[learner](X, Y, 0)(X)
+    assert scores.shape == (60, 3)
+    assert np.ptp(scores[:, 0]) > 0
+    assert np.ptp(scores[:, 1:], axis=0).max() == 0
+    assert scores[0, 1] < 0 < scores[0, 2]
+
+
+# from cells to the report
+
+
+@pytest.mark.parametrize("name", ["discrete", "logistic-model", "multilabel-benchmarks"])
+def test_an_experiment_from_cells_to_the_report(name, tmp_path, monkeypatch):
+    if name == "multilabel-benchmarks":
+        missing = [dataset for dataset in multilabel_benchmarks.SIZES if not datasets.is_present(dataset)]
+        if missing:
+            pytest.skip(f"the files of {', '.join(missing)} are not here: set SURECUT_DATA to their folder")
+        quick = [cell for cell in multilabel_benchmarks.cells("smoke") if cell["dataset"] == "scene"]
+        experiment = get_experiment(name)
+        changed = Experiment(**{**vars(experiment), "cells": lambda scale: quick})
+        for module in (running, report, sys.modules["surecut.study.commands"]):
+            monkeypatch.setattr(module, "get_experiment", lambda _: changed)
+    out = str(tmp_path)
+    for arguments in (
+        ["run", name, "--scale", "smoke", "--out", out],
+        ["plot", name, "--out", out],
+        ["report", "--out", out],
+    ):
+        result = cli.invoke(app, ["study", *arguments])
+        assert result.exit_code == 0, result.output
+    pictures = {path.suffix: path for path in (tmp_path / name).iterdir() if path.suffix in (".svg", ".png")}
+    assert pictures[".png"].read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in pictures[".svg"].read_bytes()
+    page = (tmp_path / "report.md").read_text()
+    assert f"surecut study run {name} --scale smoke --seed 0" in page
+    assert page.count("| **") >= 4
+
+
+def test_the_report_escapes_what_it_shows(tmp_path, with_small):
+    with_small(draw)
+    run(tmp_path)
+    report.write_report(tmp_path)
+    assert "a &lt;small&gt; one" in (tmp_path / "report.html").read_text()
+    assert "2 < 3 \\| always" in (tmp_path / "report.md").read_text()
+
+
+def test_the_list_names_every_experiment():
+    result = cli.invoke(app, ["study", "list"])
+    assert result.exit_code == 0
+    assert all(name in result.output for name in NAMES)
+
+
+@pytest.mark.parametrize("command", [["plot", "discrete"], ["report"]])
+def test_without_results_one_is_told_to_run(command, tmp_path):
+    result = cli.invoke(app, ["study", *command, "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "surecut study run" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_an_interrupted_command_says_how_to_go_on(tmp_path, with_small):
+    def interrupt(cell, generator):
+        raise KeyboardInterrupt
+
+    with_small(interrupt)
+    result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['surecut', 'study', 'run', '--help']\n"
+        "from surecut.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'joblib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_the_extra_the_study_says_what_to_install(tmp_path):
+    code = (
+        "import sys; sys.modules['joblib'] = None; sys.argv = ['surecut', 'study', 'run', 'discrete']\n"
+        "from surecut.__main__ import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert "pip install 'surecut[study]'" in done.stderr
+    assert "Traceback" not in done.stderr
