@@ -7,6 +7,7 @@ leaves when it has arrived. The few for which that is slow go on with their own 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -38,8 +39,8 @@ class Functions(Protocol):
     def evaluate(self, columns: Array) -> tuple[Array, Array]:
         """The values, (m,), and the slopes, of the shape of `columns`. A value may be infinite or NaN: too far."""
 
-    def second_derivatives(self, columns: Array) -> list[Array] | None:
-        """A symmetric matrix per column; None where they would cost more than they save."""
+    def second_derivatives(self, columns: Array) -> Iterable[Array] | None:
+        """A symmetric matrix per column, ours to change; None where they would cost more than they save."""
 
     def take(self, chosen: NDArray[np.bool_]) -> Self:
         """Some of the functions."""
@@ -197,13 +198,16 @@ def _refreshed(model: _Model, functions: Functions, here: _Point) -> _Model:
     matrices = functions.second_derivatives(here.columns)
     if matrices is None:
         return model
-    for matrix in matrices:
-        diagonal = np.einsum("ii->i", matrix)
-        diagonal += ROUNDING * diagonal.max()
     try:
-        return _Model(_Factors([linalg.cholesky(matrix, lower=True, check_finite=False) for matrix in matrices]))
+        return _Model(_Factors([_factor(matrix) for matrix in matrices]))
     except linalg.LinAlgError:
         return model
+
+
+def _factor(matrix: Array) -> Array:
+    diagonal = np.einsum("ii->i", matrix)
+    diagonal += ROUNDING * diagonal.max()
+    return np.asarray(linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False))
 
 
 def _step(functions: Functions, here: _Point, direction: Array, descent: Array) -> _Point:

@@ -104,8 +104,7 @@ def constant_score(loss: CompositeLoss, positive: bool, rows: float) -> float:
         return 1.0 if positive else -1.0
     if np.isfinite(score):
         return score
-    smoothed = link_or_none(loss, (rows * positive + 0.5) / (rows + 1))
-    return 0.0 if smoothed is None else smoothed
+    return float(loss.link((rows * positive + 0.5) / (rows + 1)))
 
 
 def link_or_none(loss: CompositeLoss, probability: float) -> float | None:
@@ -182,14 +181,14 @@ class Objective:
             penalised = self.design.penalty[:, None] * columns
             return values + np.einsum("ij,ij->j", penalised, columns) / 2, slope + penalised
 
-    def second_derivatives(self, columns: Array) -> list[Array] | None:
+    def second_derivatives(self, columns: Array) -> Iterable[Array] | None:
         if len(columns) > FEW_COORDINATES:
             return None
         scores, width = self.design.scores(columns), 1e-4
         with np.errstate(over="ignore", invalid="ignore"):
             rise = self.loss.gradient(self.truth, scores + width) - self.loss.gradient(self.truth, scores - width)
         curvature = np.maximum(rise / (2 * width), 0.0) * self.weights[:, None]
-        return [self.design.gram(weights) + np.diag(self.design.penalty) for weights in curvature.T]
+        return (self.design.gram(weights) + np.diag(self.design.penalty) for weights in curvature.T)
 
     def take(self, chosen: NDArray[np.bool_]) -> Objective:
         return replace(self, truth=np.compress(chosen, self.truth, axis=1))
