@@ -26,6 +26,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 from surecut import LinearSurrogate, datasets
 
@@ -222,11 +223,12 @@ def report(quick: bool) -> str:
             targets.append(Target(case, own, entries[-1], needed))
             print(f"{entries[-1].name}: {entries[-1].seconds:.1f} s", file=sys.stderr)
         sections.append(section(case, entries))
+    threads = max((library["num_threads"] for library in threadpool_info()), default=1)
     versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in VERSIONS)
     parts = [
         "# Step 1: linear models of all labels",
         f"Written by `make bench` (`benchmarks/linear.py`). Python {platform.python_version()}, {platform.system()}"
-        f" {platform.machine()}, {os.cpu_count()} cores; load before {load_before}, after {load()}."
+        f" {platform.machine()}, {os.cpu_count()} cores, {threads} threads; load before {load_before}, after {load()}."
         f" Versions: {versions}.",
         "Logistic loss, C = 1. The objective of a label is ½‖w‖² + Σ log(1 + e^(−y(w·x + b))). surecut's times are"
         f" medians of {TURNS} fits; peers run once. liblinear penalises the intercept too, so its minimum is another.",
