@@ -19,7 +19,7 @@ from scipy import special
 
 from surecut import get_metric, tune_threshold
 from surecut.study.benchmarks import binary_names, random_split
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import BINARY
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ METHODS: dict[str, tuple[Callable[..., Classifier], str]] = {
 
 def cells(scale: str) -> list[Cell]:
     largest, repetitions = {"smoke": (1_000, 2), "quick": (10_000, 5), "paper": (100_000, 20)}[scale]
-    return [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition, "method": method}
         for dataset in binary_names()
         for n in SIZES[dataset]
@@ -106,6 +106,7 @@ def cells(scale: str) -> list[Cell]:
         for repetition in range(repetitions)
         for method in METHODS
     ]
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:

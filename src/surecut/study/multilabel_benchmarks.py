@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut import Confusion, datasets, get_metric, tune_thresholds
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import MULTILABEL
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ TREES = (5, 1_500)
 
 
 def cells(scale: str) -> list[Cell]:
-    """Cheap cells first: a run that is stopped has many repetitions of small training sets, and some of large ones."""
     largest, repetitions = {"smoke": (200, 2), "quick": (3_000, 5), "paper": (30_993, 20)}[scale]
-    every = [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition, "learner": learner}
         for dataset, sizes in SIZES.items()
         for n in sizes
@@ -59,7 +58,7 @@ def cells(scale: str) -> list[Cell]:
         for learner in ALGORITHMS
         if learner != "trees" or (repetition < TREES[0] and n <= TREES[1])
     ]
-    return sorted(every, key=lambda cell: cell["n"] * (cell["repetition"] + 1))
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
