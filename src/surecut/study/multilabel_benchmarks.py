@@ -2,6 +2,9 @@
 
 An algorithm is a learner and what its thresholds are tuned for: F or AM, a threshold for each label (macro) or one for
 all (micro). Beyond the paper: thresholds tuned on shrunken labels, and boosted trees in place of a linear model.
+
+The test set is always the same, so that standard errors are over the draws of training and tuning rows alone. Features
+are as they stand in the files.
 """
 
 from __future__ import annotations
@@ -199,20 +202,24 @@ def _tuned_lr_is_best(table: pd.DataFrame, names: list[str]) -> Claim:
 
 
 def _shared_threshold_on_scene(table: pd.DataFrame) -> Claim:
-    n = largest(table, "scene")
-    gains = {
-        f"{learner} {MEASURES[f'macro_{metric}']}": Estimate.of(
-            values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"]
-        )
-        for metric in METRICS
-        for values in [wide(table, "scene", f"macro_{metric}", n)]
-        for learner in PAPER
-    }
+    sizes = sorted(table[table.dataset == "scene"].n.unique())
+    gains: dict[str, list[Estimate]] = {}
+    for metric in METRICS:
+        for learner in PAPER:
+            for n in sizes:
+                values = wide(table, "scene", f"macro_{metric}", n)
+                gain = Estimate.of(values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"])
+                gains.setdefault(f"{learner} {MEASURES[f'macro_{metric}']}", []).append(gain)
+    every = [gain for each in gains.values() for gain in each]
+    ahead, behind = sum(gain.is_above(0) for gain in every), sum(gain.is_below(0) for gain in every)
+    listed = "; ".join(f"{what} {', '.join(map(str, each))}" for what, each in gains.items())
     return Claim(
         "On scene, one threshold tuned for the micro average beats thresholds tuned for the macro average, even on "
         "macro-averaged metrics.",
-        Verdict.of(all(gain.is_above(0) for gain in gains.values())),
-        f"n = {n:,}, micro-tuned minus macro-tuned: " + ", ".join(f"{what} {gain}" for what, gain in gains.items()),
+        Verdict.of(ahead > len(every) / 2),
+        f"micro-tuned minus macro-tuned at n = {', '.join(f'{n:,}' for n in sizes)}: {listed}; ahead by two standard "
+        f"errors in {ahead} of {len(every)}, behind in {behind}",
+        remark="Where it is ahead at small n and fades as n grows, it is overfitting, as the paper suspects.",
     )
 
 
