@@ -197,7 +197,9 @@ def _prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error
         then_negatives, then_positives = (int(total) for total in before.rows.sum(axis=0))
         then_rows = then_positives + then_negatives
         then, then_limits = then_positives / then_rows, limits(then_positives, then_rows)
-        p_value = float(stats.fisher_exact([[then_positives, then_negatives], [positives, rows - positives]])[1])
+        p_value = float(
+            stats.fisher_exact(np.array([[then_positives, then_negatives], [positives, rows - positives]]))[1]
+        )
     return Change(then, positives / rows, then_limits, limits(positives, rows), p_value, p_value < error)
 
 
