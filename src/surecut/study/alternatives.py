@@ -51,14 +51,10 @@ def two_steps(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:
 def cost_sensitive_sequence(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:
     """Train for every cost of the grid, take the classifier whose F is best."""
     f1 = get_metric("f1")
-    best, scorer = -1.0, None
-    for t in COSTS:
-        trained = BINARY[learner](learn.X, learn.y, seed, sample_weight=np.where(learn.y == 1, 2 - t, t))
-        value = f1.score(tune.y, trained.score(tune.X) >= 0)
-        if value > best:
-            best, scorer = value, trained
-    assert scorer is not None  # F is never negative
-    return Classifier(lambda X: scorer.score(X) >= 0, len(COSTS))
+    weights = (np.where(learn.y == 1, 2 - t, t) for t in COSTS)
+    trained = [BINARY[learner](learn.X, learn.y, seed, sample_weight=weight) for weight in weights]
+    best = max(trained, key=lambda scorer: f1.score(tune.y, scorer.score(tune.X) >= 0))
+    return Classifier(lambda X: best.score(X) >= 0, len(trained))
 
 
 def bisection(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:

@@ -81,11 +81,10 @@ def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
 
 
 @lru_cache(maxsize=3)
-def dense(name: str) -> tuple[tuple[Any, NDArray[np.int8]], tuple[Any, NDArray[np.int8]]]:
+def dense(name: str) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
     """Features and labels of both parts; these features have hardly a zero, so they are dense here."""
     dataset = datasets.load(name)
-    assert dataset.test is not None  # all three data sets are split
-    return (dataset.train.X.toarray(), dataset.train.y), (dataset.test.X.toarray(), dataset.test.y)
+    return [(part.X.toarray(), part.y) for part in (dataset.train, dataset.test) if part is not None]
 
 
 def confusion_of(Y: NDArray[np.int8], predicted: NDArray[np.bool_]) -> Confusion:
