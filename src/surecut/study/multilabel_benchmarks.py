@@ -2,6 +2,9 @@
 
 An algorithm is a learner and what its thresholds are tuned for: F or AM, a threshold for each label (macro) or one for
 all (micro). Beyond the paper: thresholds tuned on shrunken labels, and boosted trees in place of a linear model.
+
+The test set is always the same, so that standard errors are over the draws of training and tuning rows alone. Features
+are as they stand in the files.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut import Confusion, datasets, get_metric, tune_thresholds
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import MULTILABEL
 
 if TYPE_CHECKING:
@@ -48,9 +51,8 @@ TREES = (5, 1_500)
 
 
 def cells(scale: str) -> list[Cell]:
-    """Cheap cells first: a run that is stopped has many repetitions of small training sets, and some of large ones."""
     largest, repetitions = {"smoke": (200, 2), "quick": (3_000, 5), "paper": (30_993, 20)}[scale]
-    every = [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition, "learner": learner}
         for dataset, sizes in SIZES.items()
         for n in sizes
@@ -59,7 +61,7 @@ def cells(scale: str) -> list[Cell]:
         for learner in ALGORITHMS
         if learner != "trees" or (repetition < TREES[0] and n <= TREES[1])
     ]
-    return sorted(every, key=lambda cell: cell["n"] * (cell["repetition"] + 1))
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
@@ -79,11 +81,10 @@ def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
 
 
 @lru_cache(maxsize=3)
-def dense(name: str) -> tuple[tuple[Any, NDArray[np.int8]], tuple[Any, NDArray[np.int8]]]:
+def dense(name: str) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
     """Features and labels of both parts; these features have hardly a zero, so they are dense here."""
     dataset = datasets.load(name)
-    assert dataset.test is not None  # all three data sets are split
-    return (dataset.train.X.toarray(), dataset.train.y), (dataset.test.X.toarray(), dataset.test.y)
+    return [(part.X.toarray(), part.y) for part in (dataset.train, dataset.test) if part is not None]
 
 
 def confusion_of(Y: NDArray[np.int8], predicted: NDArray[np.bool_]) -> Confusion:
@@ -200,20 +201,24 @@ def _tuned_lr_is_best(table: pd.DataFrame, names: list[str]) -> Claim:
 
 
 def _shared_threshold_on_scene(table: pd.DataFrame) -> Claim:
-    n = largest(table, "scene")
-    gains = {
-        f"{learner} {MEASURES[f'macro_{metric}']}": Estimate.of(
-            values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"]
-        )
-        for metric in METRICS
-        for values in [wide(table, "scene", f"macro_{metric}", n)]
-        for learner in PAPER
-    }
+    sizes = sorted(table[table.dataset == "scene"].n.unique())
+    gains: dict[str, list[Estimate]] = {}
+    for metric in METRICS:
+        for learner in PAPER:
+            for n in sizes:
+                values = wide(table, "scene", f"macro_{metric}", n)
+                gain = Estimate.of(values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"])
+                gains.setdefault(f"{learner} {MEASURES[f'macro_{metric}']}", []).append(gain)
+    every = [gain for each in gains.values() for gain in each]
+    ahead, behind = sum(gain.is_above(0) for gain in every), sum(gain.is_below(0) for gain in every)
+    listed = "; ".join(f"{what} {', '.join(map(str, each))}" for what, each in gains.items())
     return Claim(
         "On scene, one threshold tuned for the micro average beats thresholds tuned for the macro average, even on "
         "macro-averaged metrics.",
-        Verdict.of(all(gain.is_above(0) for gain in gains.values())),
-        f"n = {n:,}, micro-tuned minus macro-tuned: " + ", ".join(f"{what} {gain}" for what, gain in gains.items()),
+        Verdict.of(ahead > len(every) / 2),
+        f"micro-tuned minus macro-tuned at n = {', '.join(f'{n:,}' for n in sizes)}: {listed}; ahead by two standard "
+        f"errors in {ahead} of {len(every)}, behind in {behind}",
+        remark="Where it is ahead at small n and fades as n grows, it is overfitting, as the paper suspects.",
     )
 
 
