@@ -174,7 +174,8 @@ class ArrayRows:
                 )
             return counts
 
-        return functools.reduce(operator.add, self._on_all_cores(work))
+        counts: Counts = functools.reduce(operator.add, self._on_all_cores(work))
+        return counts
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
