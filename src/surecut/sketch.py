@@ -169,7 +169,11 @@ class ScoreSketch:
         number = np.frombuffer(content, "<i8", size, HEADER.size)
         rows = np.frombuffer(content, "<i8", 2 * size, HEADER.size + 8 * size).reshape(size, 2)
         weight = np.frombuffer(content, "<f8", 2 * size * weighted, HEADER.size + 24 * size).reshape(-1, 2)
-        if (np.diff(number) <= 0).any() or (rows < 0).any() or (size and not 0 <= number[0] <= number[-1] < 2 * sketch._bins.half):
+        if (
+            (np.diff(number) <= 0).any()
+            or (rows < 0).any()
+            or (size and not 0 <= number[0] <= number[-1] < 2 * sketch._bins.half)
+        ):
             raise ValueError("this ScoreSketch is damaged: its bins are out of order")
         sketch._number, sketch._checksum = number.astype(np.int64), checksum
         rows = rows.astype(np.int64)
