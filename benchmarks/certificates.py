@@ -47,15 +47,14 @@ METRICS: tuple[Metric, ...] = (*map(get_metric, ("f1", "f2", "jaccard", "am", "k
 NAMES = ("F1", "F2", "Jaccard", "AM", "kappa", "cost 1 : 5")
 PRIORS = (0.5, 0.1, 0.01)
 SIZES = (500, 2_000, 10_000, 100_000)
-METHODS = ("holdout", "uniform", "bootstrap")
 TUNING_SHARE = 1 / 3
 
 BLOCK = 250
 BLOCKS = 8
 """Of 250 repetitions each."""
-BOOTSTRAP_BLOCKS = {500: 4, 2_000: 4, 10_000: 4, 100_000: 2}
-"""The bootstrap is dear: fewer blocks, and fewer resamples than by default."""
+BOOTSTRAP_BLOCKS = 4
 RESAMPLES = 400
+"""The bootstrap is dear: fewer repetitions, and fewer resamples than the 2,000 by default."""
 CASE = 1.5
 """The b of the case beside MAPIE."""
 
@@ -197,46 +196,49 @@ def holdout(metric: int, cut: Cut, tally: ScoreTally) -> tuple[float, float] | N
 
 
 def coverage(task: Task) -> dict[str, np.ndarray]:
-    """(repetitions, metrics, methods, 3): the truth, the lower and the upper limit; NaN where nothing is promised."""
+    """Truth, lower and upper limit, (repetitions, metrics, 3), by method; NaN where nothing is promised."""
     random, population, rows = task.random, task.population, task.rows
-    found = np.full((BLOCK, len(METRICS), len(METHODS), 3), np.nan)
+    by_holdout, by_uniform = np.full((2, BLOCK, len(METRICS), 3), np.nan)
     theorem = np.full((BLOCK, len(METRICS)), np.nan)
     for repetition in range(BLOCK):
         labels, scores = population.draw(random, rows)
         first = round(rows * TUNING_SHARE)
         tuning = ScoreTally.from_scores(labels[:first], scores[:first])
         kept = ScoreTally.from_scores(labels[first:], scores[first:])
-        everything = ScoreTally.from_scores(labels, scores)
-        cuts = [tuned(everything, metric) for metric in METRICS]
+        everything = tuning + kept
         for index, metric in enumerate(METRICS):
             cut = tuned(tuning, metric)
             if cut is not None and (limits := holdout(index, cut, kept)) is not None:
-                found[repetition, index, 0] = population.value(metric, cut.threshold), *limits
-            if (cut := cuts[index]) is not None:
+                by_holdout[repetition, index] = population.value(metric, cut.threshold), *limits
+            if (cut := tuned(everything, metric)) is not None:
                 limits = uniform_value_limits(metric, everything, confusion_at(cut, everything), ERROR)
-                found[repetition, index, 1] = population.value(metric, cut.threshold), *limits
+                by_uniform[repetition, index] = population.value(metric, cut.threshold), *limits
                 if repetition < 20:
                     theorem[repetition, index] = certify(cut, method="theorem", confidence=1 - ERROR).regret_bound
-        if task.block < BOOTSTRAP_BLOCKS[rows] and None not in cuts:
-            drawn = bootstrap.resample(cuts, everything, True, None, RESAMPLES, random, False)
-            for index, (metric, cut, one) in enumerate(zip(METRICS, cuts, drawn, strict=True)):
-                lower, upper = np.nanquantile(one.values, [ERROR, 1 - ERROR]) - one.optimism
-                found[repetition, index, 2] = population.value(metric, cut.threshold), lower, upper
-    return {"found": found, "theorem": theorem}
+    return {"holdout": by_holdout, "uniform": by_uniform, "theorem": theorem}
+
+
+def bootstrapped(task: Task) -> dict[str, np.ndarray]:
+    """The same for the bootstrap of the tuning rows; one set of resamples serves all metrics."""
+    random, population = task.random, task.population
+    found = np.full((BLOCK, len(METRICS), 3), np.nan)
+    for repetition in range(BLOCK):
+        tally = ScoreTally.from_scores(*population.draw(random, task.rows))
+        cuts = [tuned(tally, metric) for metric in METRICS]
+        if None in cuts:
+            continue
+        drawn = bootstrap.resample(cuts, tally, True, None, RESAMPLES, random, False)
+        for index, (metric, cut, one) in enumerate(zip(METRICS, cuts, drawn, strict=True)):
+            lower, upper = np.nanquantile(one.values, [ERROR, 1 - ERROR]) - one.optimism
+            found[repetition, index] = population.value(metric, cut.threshold), lower, upper
+    return {"bootstrap": found}
 
 
 # --- The case beside MAPIE -------------------------------------------------------------------------------------------
 
-SHARES: dict[str, Callable[[int], float]] = {
-    "1/2": lambda rows: 1 / 2,
-    "1/3": lambda rows: 1 / 3,
-    "1/4": lambda rows: 1 / 4,
-    "1/5": lambda rows: 1 / 5,
-    "1/8": lambda rows: 1 / 8,
-    "n^(−1/3)": lambda rows: rows ** (-1 / 3),
-}
+SHARES = {"1/2": 1 / 2, "1/3": 1 / 3, "1/4": 1 / 4, "1/5": 1 / 5, "1/8": 1 / 8, "n^(−1/3)": None}
+"""Shares of the rows that tune; the last one falls with their number."""
 CASE_SIZES = (500, 2_000, 10_000)
-CASE_BLOCKS = 8
 MAPIE_BLOCK = {500: 100, 2_000: 60, 10_000: 20}
 MAPIE_BLOCKS = 4
 
@@ -248,7 +250,7 @@ def shares(task: Task) -> dict[str, np.ndarray]:
     for repetition in range(BLOCK):
         labels, scores = population.draw(random, task.rows)
         for index, share in enumerate(SHARES.values()):
-            first = round(task.rows * share(task.rows))
+            first = round(task.rows * (share or task.rows ** (-1 / 3)))
             cut = tuned(ScoreTally.from_scores(labels[:first], scores[:first]), metric)
             if cut is None:
                 continue
@@ -359,32 +361,36 @@ def constraint(task: Task) -> dict[str, np.ndarray]:
 
 
 PARTS: dict[str, Callable[[Task], dict[str, np.ndarray]]] = {
-    "coverage": coverage,
     "shares": shares,
     "mapie": mapie,
+    "coverage": coverage,
     "regret": regret,
+    "bootstrap": bootstrapped,
     "constraint": constraint,
 }
+MOST_BLOCKS = {"mapie": MAPIE_BLOCKS, "regret": REGRET_BLOCKS, "bootstrap": BOOTSTRAP_BLOCKS, "constraint": 4}
 
 
-def tasks(blocks: int) -> Iterator[Task]:
-    """All blocks, the first ones of every cell first."""
-    for block in range(blocks):
-        if block < CASE_BLOCKS:
-            for rows in CASE_SIZES:
-                yield Task("shares", math.nan, rows, False, block)
-                yield Task("constraint", math.nan, rows, False, block)
-                if block < MAPIE_BLOCKS:
-                    yield Task("mapie", math.nan, rows, False, block)
-            for prior in (0.1, 0.01):
-                for rows in CASE_SIZES:
-                    yield Task("shares", prior, rows, False, block)
+def cells(part: str) -> Iterator[tuple[float, int, bool]]:
+    """Prior, rows and ties of an experiment's cells."""
+    if part in ("coverage", "regret", "bootstrap"):
         for rows in SIZES:
             for prior in PRIORS:
                 for tied in (False, True):
-                    yield Task("coverage", prior, rows, tied, block)
-                    if block < REGRET_BLOCKS:
-                        yield Task("regret", prior, rows, tied, block)
+                    yield prior, rows, tied
+        return
+    for rows in CASE_SIZES:
+        yield math.nan, rows, False
+        if part == "shares":
+            for prior in PRIORS:
+                yield prior, rows, False
+
+
+def tasks(part: str, blocks: int = BLOCKS) -> Iterator[Task]:
+    """The blocks of one experiment, the first ones of every cell first."""
+    for block in range(min(blocks, MOST_BLOCKS.get(part, BLOCKS))):
+        for cell in cells(part):
+            yield Task(part, *cell, block)
 
 
 def default_folder() -> Path:
@@ -406,8 +412,9 @@ def main() -> None:
     if not options.report:
         from joblib import Parallel, delayed
 
-        wanted = [task for task in tasks(options.blocks) if task.part in options.parts]
-        Parallel(n_jobs=2)(delayed(run)(task, folder) for task in wanted)
+        wanted = [task for part in options.parts for task in tasks(part, options.blocks)]
+        wanted.sort(key=lambda task: task.block)  # stable: a first look at everything comes first
+        Parallel(n_jobs=2, backend="multiprocessing")(delayed(run)(task, folder) for task in wanted)
     report(folder)
 
 
