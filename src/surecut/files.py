@@ -64,7 +64,8 @@ class Rows:
     is_positive: NDArray[np.bool_]
     scores: NDArray[Any]
     weights: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
+    groups: NDArray[np.int64] | None
+    group_names: list[Any]
     label: str
     score: str
     positive: str
@@ -194,8 +195,9 @@ class Table:
             parts = {"label": truth, "score": self.number(score_name)}
             if weight is not None:
                 parts["weight"] = self.number(chosen["weight"])
+            names: list[Any] = []
             if groups is not None:
-                parts["groups"] = f"CAST({quoted(chosen['groups'])} AS VARCHAR)"
+                parts["groups"], names = self._codes(chosen["groups"])
             listed = ", ".join(f"{sql} AS {quoted(part)}" for part, sql in parts.items())
             is_missing = " OR ".join(missing_sql(quoted(part), part == "score") for part in parts)
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {listed} FROM {self._from}")
@@ -209,7 +211,8 @@ class Table:
             is_positive=np.asarray(arrays["label"], dtype=bool),
             scores=np.asarray(arrays["score"]),
             weights=np.asarray(arrays["weight"], dtype=np.float64) if weight is not None else None,
-            groups=np.asarray(arrays["groups"]) if groups is not None else None,
+            groups=np.asarray(arrays["groups"], dtype=np.int64) if groups is not None else None,
+            group_names=names,
             label=label_name,
             score=score_name,
             positive=positive,
@@ -291,6 +294,16 @@ class Table:
             yield
         finally:
             self._is_kept = False
+
+    def _codes(self, column: str) -> tuple[str, list[Any]]:
+        """SQL of a column as the position of each value among its distinct ones, and these."""
+        name = quoted(column)
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE named AS SELECT {name} AS name, row_number() OVER (ORDER BY {name}) - 1 "
+            f"AS code FROM (SELECT DISTINCT {name} FROM {self._from} WHERE {name} IS NOT NULL)"
+        )
+        names = [value for (value,) in self.connection.execute("SELECT name FROM named ORDER BY code").fetchall()]
+        return f"(SELECT code FROM named WHERE named.name = kept.{name})", names
 
     def _drop_missing(self, parts: dict[str, str], chosen: dict[str, str], missing: str) -> int:
         """How many rows lack a value; an error unless they are to be dropped."""
