@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.frames import apply_frame, tune_frame
+    from surecut.metrics import get_metric
+    from surecut.sketch import ScoreSketch
     from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel_cut import MultilabelCut
@@ -32,7 +35,11 @@ _HOME = {
     "LinearSurrogate": "surecut.linear",
     "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
+    "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
+    "apply_frame": "surecut.frames",
+    "get_metric": "surecut.metrics",
+    "tune_frame": "surecut.frames",
     "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
     "tune_expected": "surecut.averaging",
@@ -51,7 +58,9 @@ __all__ = [
     "LinearSurrogate",
     "MultilabelCut",
     "PlugInClassifier",
+    "ScoreSketch",
     "ScoreTally",
+    "apply_frame",
     "certify",
     "datasets",
     "get_metric",
@@ -61,6 +70,7 @@ __all__ = [
     "population",
     "report",
     "theory",
+    "tune_frame",
     "tune_expected",
     "tune_threshold",
     "tune_thresholds",

@@ -448,14 +448,24 @@ def bands(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float,
 
 def uniform_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float, float]:
     """Lower and upper limit of the value at a cut, and of its regret, whatever rows chose it."""
+    return *uniform_value_limits(metric, tally, confusion, error), uniform_regret(metric, tally, confusion, error)
+
+
+def uniform_value_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float]:
+    """Lower and upper limit of the value at a cut, each one-sided, whatever rows chose it."""
     one_sided = bands(metric, tally, confusion, error, sides=1)
     lower = float(_defined(one_sided.value(metric, best=False), metric, worst=True).min())
     upper = float(_defined(one_sided.value(metric, best=True), metric, worst=False).max())
+    return lower, upper
+
+
+def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
+    """Upper limit of what the best threshold of this model is worth more than the cut."""
     at_cut = bands(metric, tally, confusion, error, sides=2)
     everywhere = bands(metric, tally, _blocks_of(tally.confusion), error, sides=2)
     rivals = np.nanmax(everywhere.value(metric, best=True), axis=1)
     here = _defined(at_cut.value(metric, best=False), metric, worst=True)[:, 0]
-    return lower, upper, float(max(0.0, (rivals - here).max()))
+    return float(max(0.0, (rivals - here).max()))
 
 
 def curve_band(
@@ -557,7 +567,7 @@ def _bootstrap(
     confusion = confusion_at(cut, tally)
     value = _value(cut, confusion, tally)
     retune = tuned_here and not cut.constraints
-    drawn = bootstrap.resample(cut, tally, retune, groups, resamples, random_state, progress)
+    drawn = bootstrap.resample([cut], tally, retune, groups, resamples, random_state, progress)[0]
     error = 1 - confidence
     assumptions = [
         FRESH if groups is None else "the groups are a random sample, one independent of the other",

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates import certify, confusion_at, uniform_limits, value_limits
+from surecut.bootstrap import resample
+from surecut.certificates import confusion_at, uniform_limits, value_limits
 from surecut.confidence import share_limits
 from surecut.constraints import InfeasibleError, parse_constraints
 from surecut.cut import UnknownMetric
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 LEVELS = 8
 """Errors at which limits are looked at, from weak evidence to far stronger than an alarm needs."""
+
+RESAMPLES = 4_000
+"""Resamples of the tuning rows, where they are the reference."""
 
 Limits = Callable[[float], tuple[float, float]]
 """Lower and upper limit, each of which fails with the probability given."""
@@ -243,27 +247,29 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
         lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, before.given_prior)
         return float(lower), float(upper)
 
-    def of_tuning_rows(level: float) -> tuple[float, float]:
-        certificate = certify(
-            cut, tally=before, method="bootstrap", confidence=1 - level, resamples=5000, progress=False
-        )
-        return certificate.lower, certificate.upper
-
     def of_counts(level: float) -> tuple[float, float]:
         lower, upper, _ = uniform_limits(cut.metric, before, confusion, level)
         return lower, upper
 
     if not has_rows:
         return of_counts
-    return of_tuning_rows if before.sample.fingerprint == cut.fingerprint else of_rows
+    if before.sample.fingerprint != cut.fingerprint:
+        return of_rows
+    (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
+
+    def of_tuning_rows(level: float) -> tuple[float, float]:
+        lower, upper = np.nanquantile(drawn.values, (level, 1 - level)) - drawn.optimism
+        return float(lower), float(upper)
+
+    return of_tuning_rows
 
 
 def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:
     """How probable it is, at most, that limits of one value lie this far apart: an upper one below a lower one.
 
-    Both hold limits at the levels, which fall. At a value θ the first sample is improbable by the smallest level whose upper limit
-    is below θ, the other by the smallest whose lower limit is above. Their product c has the probability c (1 − log c),
-    since the samples are independent; the θ that suits them best counts.
+    Both hold limits at the levels, which fall. At a value θ the first sample is improbable by the smallest level whose
+    upper limit is below θ, the other by the smallest whose lower limit is above. Their product c has the probability
+    c (1 − log c), since the samples are independent; the θ that suits them best counts.
     """
     upper, lower = np.maximum.accumulate(upper), np.minimum.accumulate(lower)
     theta = np.sort(np.concatenate((upper, lower)))

@@ -98,7 +98,7 @@ class Estimate:
     """A mean and its standard error.
 
     >>> print(Estimate.of([0.25, 0.5, 0.75]))
-    0.5 ± 0.14
+    0.50 ± 0.14
     """
 
     mean: float
