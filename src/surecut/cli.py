@@ -169,19 +169,18 @@ def tune(
         from surecut.files import Table
         from surecut.report import save_html
 
-        with printing.working(f"reading {file}"), Table(file) as opened:
+        title = "Standard input" if file == "-" else Path(file).name
+        with printing.working(f"tuning on {file}"), Table(file) as opened:
             rows = opened.rows(
                 label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
             )
-        title = "Standard input" if file == "-" else Path(file).name
-        with printing.working(f"tuning on {len(rows):,} rows"):
             tuned: TunedCuts | TunedLabels
             if by is None:
                 tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, report is not None)
             elif confidence is not None or prior is not None:
                 raise ValueError("--confidence and --prior are for a single cut: leave out --by")
             else:
-                tuned = tuned_by(rows, metrics, average.value, constraint)
+                tuned = tuned_by(rows, metrics, average.value, constraint, report is not None)
             saved: Sequence[Cut | MultilabelCut] = tuned.cuts
             for path, one in zip(outs, saved, strict=False):
                 one.save(path)
@@ -269,9 +268,10 @@ def certify(
         from surecut.files import Table
 
         loaded = load_cut(cut)
-        with printing.working(f"reading {file}"), Table(file) as opened:
-            rows = opened.rows(label=label, score=score, pos_label=pos_label, groups=groups, missing=missing.value)
-        with printing.working(f"certifying on {len(rows):,} rows"):
+        with printing.working(f"certifying on {file}"):
+            with Table(file) as opened:
+                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups}
+                rows = opened.rows(**asked, missing=missing.value).arrays()
             found = certified(
                 loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
             )
@@ -322,7 +322,7 @@ def check(
 
         def tally_of(path: str) -> ScoreTally:
             with Table(path) as opened:
-                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value)
+                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value).arrays()
             return ScoreTally.from_scores(rows.is_positive, rows.scores)
 
         with printing.working(f"reading {file}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ from surecut.certificates import Certificate, certify
 from surecut.constraints import parse_constraints
 from surecut.cut import Cut
 from surecut.files import SCORE_NAMES, TableError, missing_sql, quoted
+from surecut.frames import tune_frame
 from surecut.multilabel_cut import SCHEMA, MultilabelCut
 from surecut.tally import ScoreTally
-from surecut.tuning import tune_threshold
 
 if TYPE_CHECKING:
     from surecut.files import Rows, Table
@@ -65,7 +66,7 @@ class TunedLabels:
     """Cuts of many labels, one set for each metric, and the labels' tallies."""
 
     cuts: Sequence[MultilabelCut]
-    tallies: Sequence[ScoreTally]
+    tallies: Sequence[ScoreTally] = ()
 
     def show(self) -> None:
         """Print each set."""
@@ -93,11 +94,9 @@ def tuned_cuts(
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
     if prior is None and confidence is None and not needs_tally:
-        tuned = tune_threshold(
-            rows.is_positive, rows.scores, metric=metrics, sample_weight=rows.weights, constraint=constraint
-        )
-        return TunedCuts(list(tuned.values()))
-    tally = ScoreTally.from_scores(rows.is_positive, rows.scores, sample_weight=rows.weights)
+        return TunedCuts(list(_tuned_in_batches(rows, metrics, constraint).values()))
+    found = rows.arrays()
+    tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
     if prior is not None:
         tally = tally.with_prior(prior)
     if confidence is None:
@@ -110,21 +109,42 @@ def tuned_cuts(
     return TunedCuts(cuts, certificates, tally, confidence)
 
 
-def tuned_by(rows: Rows, metrics: list[Metric], average: str, constraint: list[str] | None) -> TunedLabels:
+def tuned_by(
+    rows: Rows, metrics: list[Metric], average: str, constraint: list[str] | None, needs_tallies: bool
+) -> TunedLabels:
     """A cut for each group of rows, or one for all of them."""
-    if rows.groups is None:
-        raise ValueError("the rows were read without groups")
-    order = np.argsort(rows.groups, kind="stable")
-    starts = np.searchsorted(rows.groups[order], np.arange(len(rows.group_names) + 1))
-    names, tallies = [], []
-    for code, name in enumerate(rows.group_names):
-        chosen = order[starts[code] : starts[code + 1]]
-        if len(chosen):  # all rows of a group may have been dropped
-            names.append(name)
-            weights = None if rows.weights is None else rows.weights[chosen]
-            tallies.append(ScoreTally.from_scores(rows.is_positive[chosen], rows.scores[chosen], sample_weight=weights))
-    cuts = [tune_tallies(tallies, names, metric=metric, average=average, constraint=constraint) for metric in metrics]
+    if not needs_tallies:
+        return TunedLabels(list(_tuned_in_batches(rows, metrics, constraint, by="groups", average=average).values()))
+    found = rows.arrays()
+    groups = np.asarray(found.groups)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(len(found.group_names) + 1))
+    tallies = []
+    for start, end in pairwise(starts):
+        chosen = order[start:end]
+        weights = None if found.weights is None else found.weights[chosen]
+        tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
+    cuts = [
+        tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint)
+        for metric in metrics
+    ]
     return TunedLabels(cuts, tallies)
+
+
+def _tuned_in_batches(
+    rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any
+) -> dict[str, Any]:
+    """Cuts by metric, without fetching the rows."""
+    found: dict[str, Any] = tune_frame(
+        rows.relation,
+        label="label",
+        score="score",
+        weight="weight" if "weight" in rows.columns else None,
+        metric=metrics,
+        constraint=constraint,
+        **options,
+    )
+    return found
 
 
 def is_multilabel(path: Path) -> bool:

@@ -107,7 +107,7 @@ def rows(read: Rows, prior: float | None, constraint: list[str] | None, confiden
     """What was read, and for what it is tuned."""
     dropped = f" ({read.dropped:,} rows without a value were dropped)" if read.dropped else ""
     line(
-        f"{len(read):,} rows{dropped}, {read.is_positive.mean():.2%} positive ({read.label} = {read.positive}); "
+        f"{len(read):,} rows{dropped}, {read.positives / len(read):.2%} positive ({read.label} = {read.positive}); "
         f"score in {read.score!r}"
         + (f"; tuned for a share of {prior:g}" if prior is not None else "")
         + (f"; subject to {' and '.join(constraint)}" if constraint else "")
