@@ -90,6 +90,11 @@ class Certificate:
     def __str__(self) -> str:
         return _sentence(self)
 
+    def _repr_html_(self) -> str:
+        from surecut.notebook import certificate_html
+
+        return certificate_html(self)
+
 
 def certify(
     cut: Cut,
