@@ -148,7 +148,11 @@ def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     """The scores again."""
-    return np.where(keys < SIGN, ~keys, keys ^ SIGN).astype(np.uint64).view(np.float64)
+    bits = ~keys
+    bits.view(np.int64)[...] >>= 63
+    bits |= SIGN
+    bits ^= keys
+    return bits.view(np.float64)
 
 
 def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:

@@ -33,7 +33,7 @@ GROUP = 64
 """Bins and sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
 
 PARTS = 1 << 15
-"""Into so many parts the bins in question are divided, all together."""
+"""Into so many parts the bins in question are divided at most, all together."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,8 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     """The same bins, some of them in parts."""
     every_low, every_high = _ascending(bins, which)
     low, high = joined_ranges(every_low, every_high)
-    fineness = max(2, (PARTS // len(low)).bit_length() - 1)
+    parts_at_most = min(PARTS, int(bins.counts.rows[which].sum()) // GROUP)
+    fineness = max(2, (parts_at_most // len(low)).bit_length() - 1)
     shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
