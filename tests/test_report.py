@@ -11,7 +11,7 @@ import shutil
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, get_metric, tune_thresholds
+from surecut import ScoreSketch, ScoreTally, get_metric, tune_thresholds
 from surecut.metrics import CATALOGUE, LinearFractional, Utility
 from surecut.report import save_html, summarize, summarize_labels, to_html
 
@@ -84,6 +84,19 @@ class TestSummary:
         summary = summarize(ScoreTally.from_scores([1, 1], [0.1, 0.2]), metric="f1")
         assert any("am is undefined without rows of the negative class" in reason for reason in summary["left_out"])
         assert "am" not in [metric["name"] for metric in summary["metrics"]]
+
+    def test_a_sketch_shows_the_edges_of_its_bins(self):
+        y, scores = sample()
+        sketch = ScoreSketch()
+        sketch.update(y, scores)
+        summary = summarize(sketch, metric="am")
+        assert summary["in_bins"]
+        assert summary["rows"] == len(y)
+        assert summary["chosen"]["value"] == sketch.best_cut("am").value
+        for at in range(0, len(summary["grid"]["tp"]), 211):
+            flagged = scores >= float(summary["grid"]["threshold"][at])
+            assert (flagged & y).sum() == summary["grid"]["tp"][at]
+        assert "counted in bins" in to_html(summary)
 
     def test_ones_own_metrics_are_numbers_at_the_prior(self, tally):
         of_the_prior = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="mine")

@@ -153,7 +153,7 @@ def drift(report: DriftReport) -> None:
             f"{shown.format(value)} ({shown.format(low)} to {shown.format(high)})"
             for value, (low, high) in ((change.then, change.then_limits), (change.now, change.now_limits))
         )
-        cells.append([name, then, now, change.direction])
+        cells.append([name, then, now, change.direction if change.moved else "no sign"])
     table(("", "then", "now", "verdict"), cells, left=(0, 1, 2, 3))
     line("")
     for constraint, value in report.constraints.items():
