@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 
 def write_all(folder: Path) -> None:
@@ -23,12 +24,20 @@ def help_of_every_command() -> str:
 
     runner = CliRunner(env={"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"})
     pieces = []
-    for name in ["", *typer.main.get_command(app).commands]:  # type: ignore[attr-defined]
+    for name in names_of_commands(typer.main.get_command(app)):
         command = f"surecut {name}".strip()
         text = runner.invoke(app, [*name.split(), "--help"], prog_name="surecut").output
         text = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines())
         pieces.append(f"## `{command}`\n\n```text\n{text}\n```\n")
     return "\n".join(pieces)
+
+
+def names_of_commands(command: Any, prefix: str = "") -> list[str]:
+    """A command and all those below it."""
+    names = [prefix]
+    for name, below in getattr(command, "commands", {}).items():
+        names += names_of_commands(below, f"{prefix} {name}".strip())
+    return names
 
 
 def write_cut(path: Path) -> None:

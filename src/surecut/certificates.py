@@ -23,7 +23,7 @@ from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, re
 from surecut.confidence import FallTo, least_shares, share_limits, three_part_limit, two_share_limit
 from surecut.confusion import Confusion
 from surecut.cut import Cut, UnknownMetric
-from surecut.metrics import FunctionMetric, LinearFractionalMetric, Metric
+from surecut.metrics import FunctionMetric, LinearFractionalMetric, Metric, MetricConstants
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class Certificate:
 
     def __str__(self) -> str:
         return _sentence(self)
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import certificate_html
+
+        return certificate_html(self)
 
 
 def certify(
@@ -527,6 +532,16 @@ def _ahead_by_steps(
     return np.where(outside, np.nan, found)
 
 
+def curve_band(
+    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions."""
+    both = bands(metric, frequencies(tally, "the band of a curve"), confusion, 1 - confidence, sides=2)
+    lower = _defined(both.value(metric, best=False), metric, worst=True).min(axis=0)
+    upper = _defined(both.value(metric, best=True), metric, worst=False).max(axis=0)
+    return lower, upper
+
+
 def _defined(values: NDArray[np.float64], metric: Metric, worst: bool) -> NDArray[np.float64]:
     """Values with the metric's own extreme in place of undefined ones."""
     if not np.isnan(values).any():
@@ -569,7 +584,7 @@ def _theorem(cut: Cut, confidence: float) -> Certificate:
     return Certificate(
         lower=cut.value - bound / 2,
         upper=cut.value + bound / 2,
-        regret_bound=bound,
+        regret_bound=bound + _cost_of_shrinkage(cut, constants),
         value=cut.value,
         metric=metric.name,
         threshold=cut.threshold,
@@ -579,6 +594,17 @@ def _theorem(cut: Cut, confidence: float) -> Certificate:
         exact=False,
         assumptions=(FRESH, ONE_MODEL),
     )
+
+
+def _cost_of_shrinkage(cut: Cut, constants: MetricConstants) -> float:
+    """4Dρ/γ: what a cut may lose that was drawn toward a model, ρ = κ / (n₊ + κ)."""
+    if not cut.shrinkage:
+        return 0.0
+    counted = cut.confusion.positives
+    if cut.metric.needs_negatives:
+        counted = min(counted, cut.confusion.negatives)
+    rho = 1 / (1 + counted / cut.shrinkage)
+    return float(np.max(4 * constants.D * rho / constants.gamma))
 
 
 def _change_with_prior(metric: Metric, priors: NDArray[np.float64], prior: float) -> float:

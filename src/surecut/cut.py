@@ -50,6 +50,8 @@ class Cut:
         The tuning rows: their number, whether they had weights, and a name for them that does not depend on order.
     out_of_fold
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
+    shrinkage
+        κ: how many positives a calibrated model of the scores was worth in the tuning.
     """
 
     threshold: float
@@ -65,6 +67,7 @@ class Cut:
     weighted: bool = False
     fingerprint: str = ""
     out_of_fold: bool = False
+    shrinkage: float = 0.0
 
     @property
     def predicts_nothing(self) -> bool:
@@ -147,6 +150,7 @@ class Cut:
                 "weighted": self.weighted,
                 "fingerprint": self.fingerprint,
                 "out_of_fold": self.out_of_fold,
+                "shrinkage": number_to_json(self.shrinkage),
             },
         }
 
@@ -177,6 +181,7 @@ class Cut:
             weighted=bool(tuning["weighted"]),
             fingerprint=str(tuning["fingerprint"]),
             out_of_fold=bool(tuning["out_of_fold"]),
+            shrinkage=number_from_json(tuning["shrinkage"]),
         )
 
     def __str__(self) -> str:

@@ -188,7 +188,7 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     if name not in SOURCES:
         raise ValueError(f"unknown data set {name!r}: expected one of {', '.join(SOURCES)}")
     source = SOURCES[name]
-    paths = [find(file, folder) for file in source.files]  # all of them, before the first is parsed
+    paths = [_find(file, folder) for file in source.files]  # all of them, before the first is parsed
     parts = [_read(path, file, source) for path, file in zip(paths, source.files, strict=True)]
     return Dataset(name, parts[0], parts[1] if len(parts) > 1 else None)
 
@@ -198,7 +198,7 @@ def is_present(name: str, *, folder: str | os.PathLike[str] | None = None) -> bo
     return all(_look_for(file, folder) for file in SOURCES[name].files)
 
 
-def find(file: SourceFile, folder: str | os.PathLike[str] | None = None) -> Path:
+def _find(file: SourceFile, folder: str | os.PathLike[str] | None = None) -> Path:
     """The path of a file: in the folder, in the cache, or downloaded into the cache."""
     return _look_for(file, folder) or _download(file, _folders(folder)[0])
 

@@ -63,6 +63,8 @@ class MultilabelCut:
         What every label's cut (the pooled cut, if micro) had to meet.
     weighted
         Whether the tuning rows had weights.
+    out_of_fold
+        Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     checksums
         Numbers that name each label's tuning rows whatever their order.
     shrinkage
@@ -97,6 +99,7 @@ class MultilabelCut:
     shared_threshold: float | None = None
     constraints: tuple[str, ...] = ()
     weighted: bool = False
+    out_of_fold: bool = False
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     calibration: str = ""
@@ -141,6 +144,8 @@ class MultilabelCut:
             shared_threshold=shared_threshold,
             constraints=cuts[0].constraints,
             weighted=any(cut.weighted for cut in cuts),
+            out_of_fold=any(cut.out_of_fold for cut in cuts),
+            shrinkage=np.array([cut.shrinkage for cut in cuts]),
             checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
         )
 
@@ -193,6 +198,8 @@ class MultilabelCut:
             constraints=self.constraints if self.average == "macro" else (),
             rows=int(self.rows[i]),
             weighted=self.weighted,
+            out_of_fold=self.out_of_fold,
+            shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
         )
 
@@ -290,6 +297,7 @@ class MultilabelCut:
             shared_threshold=None if shared is None else number_from_json(shared),
             constraints=tuple(str(one) for one in document["constraints"]),
             weighted=bool(document["weighted"]),
+            out_of_fold=bool(document["out_of_fold"]),
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
             calibration=str(document["calibration"]),
@@ -317,6 +325,11 @@ class MultilabelCut:
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"
 
+    def _repr_html_(self) -> str:
+        from surecut.notebook import labels_html
+
+        return labels_html(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultilabelCut):
             return NotImplemented
@@ -342,6 +355,7 @@ class MultilabelCut:
             "shared_threshold": None if self.shared_threshold is None else number_to_json(self.shared_threshold),
             "constraints": list(self.constraints),
             "weighted": self.weighted,
+            "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
         }
 

@@ -12,6 +12,8 @@ from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import Metric, get_metric
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
+from surecut.shrinkage import check_shrinkage
+from surecut.smoothing import shrunken_cut
 from surecut.tally import ScoreTally, tally_rows
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
+    shrinkage: float | str = ...,
 ) -> Cut: ...
 @overload
 def tune_threshold(
@@ -46,6 +49,7 @@ def tune_threshold(
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
+    shrinkage: float | str = ...,
 ) -> dict[str, Cut]: ...
 def tune_threshold(
     y_true: ArrayLike,
@@ -56,6 +60,7 @@ def tune_threshold(
     pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     confidence: float | None = None,
+    shrinkage: float | str = 0.0,
 ) -> Cut | dict[str, Cut]:
     """Find the threshold at which a metric is best: exactly, as if every score had been tried.
 
@@ -78,6 +83,9 @@ def tune_threshold(
     confidence
         The probability, such as 0.95, with which the constraint holds on new rows. Needs one fixed model that was not
         trained on these rows; `certify` tells what the metric itself will be.
+    shrinkage
+        κ, how many positives a calibrated model of the scores is worth, for samples with few positives: 0 tunes on
+        these rows alone, ``"auto"`` finds κ and the model from them. `tune_thresholds` says more.
 
     Returns
     -------
@@ -105,7 +113,15 @@ def tune_threshold(
     require_same_length(y_true=labels, y_score=scores)
     weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
 
-    if confidence is None:
+    kappa = check_shrinkage(shrinkage)
+    if kappa != 0:
+        if constraints or confidence is not None:
+            raise ValueError(
+                "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
+            )
+        tally = _tally(scores, labels, weights)
+        cuts = [shrunken_cut(tally, kappa, objective) for objective in objectives]
+    elif confidence is None:
         cuts = _best_cuts(scores, labels, weights, objectives)
     else:
         from surecut.assurance import assured_cut
@@ -114,7 +130,7 @@ def tune_threshold(
         cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]
     if not several:
         return cuts[0]
-    return {name: cut for name, cut in zip(_distinct_names(metrics), cuts, strict=True)}
+    return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
 
 
 def _best_cuts(
@@ -133,7 +149,8 @@ def _tally(scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | 
     return tally_rows(scores, labels.is_positive(), weights)
 
 
-def _distinct_names(metrics: list[Metric]) -> list[str]:
+def distinct_names(metrics: list[Metric]) -> list[str]:
+    """What cuts for several metrics are called."""
     names = [metric.name for metric in metrics]
     if len(set(names)) == len(names):
         return names

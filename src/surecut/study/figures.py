@@ -51,6 +51,14 @@ def tidy(axes: Axes, *, title: str = "", xlabel: str = "training examples", ylab
     axes.set_axisbelow(True)
 
 
+def sizes_axis(axes: Axes, sizes: Iterable[int]) -> None:
+    """A logarithmic axis whose ticks are the sizes that were run."""
+    ticks = sorted({int(n) for n in sizes})
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.set_xticks(ticks, [f"{n // 1_000}k" if n % 1_000 == 0 else f"{n:,}" for n in ticks], fontsize=8)
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as SVG and PNG; the same figure gives the same bytes."""
     paths = []

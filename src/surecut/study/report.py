@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from surecut.cut import write_whole
 from surecut.study import NAMES, get_experiment
+from surecut.study.experiment import Verdict
 from surecut.study.store import RESULTS, Store, StoreError
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ INTRODUCTION = (
     "Each claim of Section 6 of Kotłowski and Dembczyński, Surrogate regret bounds for generalized classification "
     "performance metrics, beside what was measured here. Numbers are means with their standard errors."
 )
+COMMANDS = """pip install "surecut[cli,study]"
+surecut study run all --scale paper --n-jobs 2
+surecut study plot all
+surecut study report"""
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse } td, th { border-bottom: 1px solid #ddd; padding: .5rem; text-align: left;
@@ -42,7 +47,14 @@ class Chapter:
         made = self.manifest
         finished = f"{made['finished']:,} of {made['cells']:,} cells"
         versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-        return f"{finished}, {made['seconds_of_computing'] / 60:.1f} minutes of computing, {versions}"
+        return f"{finished}, {made['seconds_of_computing'] / 60:.1f} minutes of computing, {versions}{self._unfinished}"
+
+    @property
+    def _unfinished(self) -> str:
+        if not self.manifest["unfinished"]:
+            return ""
+        listed = "; ".join(f"{name}: {count}" for name, count in self.manifest["unfinished"].items())
+        return f". Repetitions finished, where not all are: {listed}"
 
 
 def write_report(out: Path) -> list[Path]:
@@ -62,8 +74,15 @@ def _chapter(name: str, out: Path) -> Chapter:
     return Chapter(experiment, store.manifest(), experiment.claims(store.table()), figures)
 
 
+def summary(chapters: list[Chapter]) -> str:
+    """How many claims have which verdict."""
+    verdicts = [claim.verdict for chapter in chapters for claim in chapter.claims]
+    counts = ", ".join(f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict)
+    return f"Of {len(verdicts)} claims, {counts}."
+
+
 def _markdown(chapters: list[Chapter]) -> str:
-    lines = [f"# {TITLE}", "", INTRODUCTION, ""]
+    lines = [f"# {TITLE}", "", INTRODUCTION, summary(chapters), "", "```sh", COMMANDS, "```", ""]
     for chapter in chapters:
         experiment = chapter.experiment
         lines += [f"## {experiment.name}: {experiment.title}", "", f"Section {experiment.section}. Made by", ""]
@@ -85,7 +104,8 @@ def _cell(text: str) -> str:
 
 def _html(chapters: list[Chapter]) -> str:
     say = html.escape
-    parts = [f"<h1>{say(TITLE)}</h1>", f"<p>{say(INTRODUCTION)}</p>"]
+    opening = f"{INTRODUCTION} {summary(chapters)}"
+    parts = [f"<h1>{say(TITLE)}</h1>", f"<p>{say(opening)}</p>", f"<pre>{say(COMMANDS)}</pre>"]
     for chapter in chapters:
         experiment = chapter.experiment
         parts.append(f"<h2>{say(experiment.name)}: {say(experiment.title)}</h2>")

@@ -1,0 +1,62 @@
+"""Which columns of a frame play which part, and what happens to rows that lack a value."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of scores, labels, weights and group keys, and the label that counts as positive."""
+
+    score: str
+    label: str
+    weight: str | None = None
+    by: tuple[str, ...] = ()
+    pos_label: Any = None
+
+    @property
+    def names(self) -> list[str]:
+        weight = [] if self.weight is None else [self.weight]
+        return [self.score, self.label, *weight, *self.by]
+
+    def require_in(self, present: Iterable[str]) -> None:
+        """Raise where a column is not among those of the frame."""
+        present = list(present)
+        for name in self.names:
+            if name not in present:
+                near = difflib.get_close_matches(str(name), present, n=1)
+                hint = f": did you mean {near[0]!r}?" if near else f", which has {', '.join(map(repr, present[:20]))}"
+                raise ValueError(f"there is no column {name!r} in the frame{hint}")
+
+
+class Missing(NamedTuple):
+    """How many rows lack a score, a label, a weight or a group key; each row is counted once."""
+
+    score: int = 0
+    label: int = 0
+    weight: int = 0
+    key: int = 0
+
+    def plus(self, other: Missing) -> Missing:
+        return Missing(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def settle(self, policy: str, rows: int) -> None:
+        """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows."""
+        found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
+        if not found:
+            return
+        listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
+        if policy != "drop":
+            raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
+        if sum(self) == rows:
+            raise ValueError(f"{listed}: nothing is left to tune on")
+        warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)
+
+
+class MissingRowsWarning(UserWarning):
+    """Rows without a score, a label or a weight were left out, as asked."""
