@@ -209,7 +209,8 @@ def report(found: dict[str, Any]) -> str:
     if files := found.get("files"):
         lines += [
             f"## {SIZES[-1]:,} rows of Parquet",
-            "| scores | tune_frame | DuckDB's sum | ratio | passes | peak memory of the process |\n|---|---:|---:|---:|---:|---:|\n"
+            "| scores | tune_frame | DuckDB's sum | ratio | passes | peak memory of the process |\n"
+            "|---|---:|---:|---:|---:|---:|\n"
             + "\n".join(
                 f"| {kind} | {one['seconds']:.2f} s | {one['sum']:.2f} s | {one['seconds'] / one['sum']:.1f}× | "
                 f"{one['passes']} | {one['peak']:.0f} MiB |"

@@ -49,6 +49,7 @@ IN_PROCESS = {
     "ibis": lambda frame, folder: ibis.memtable(frame),
 }
 
+
 def as_data_set(frame):
     import pyarrow.dataset
 
