@@ -11,8 +11,8 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from surecut import PlugInClassifier, ScoreTally, tune_threshold  # noqa: E402
-from surecut.plots import MetricThresholdDisplay  # noqa: E402
+from surecut import PlugInClassifier, ScoreTally, certify, tune_threshold, tune_thresholds  # noqa: E402
+from surecut.plots import CertificateDisplay, MetricThresholdDisplay, MultilabelDisplay  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +89,87 @@ class TestMetricThresholdDisplay:
         tally = ScoreTally.from_scores(*scored).with_prior(0.01)
         cut = tally.best_cut("f1")
         assert MetricThresholdDisplay.from_cut(cut, *scored).cut_value == pytest.approx(cut.value)
+
+
+class TestCertificateDisplay:
+    def test_the_tuning_rows_get_the_uniform_certificate(self, scored):
+        display = CertificateDisplay.from_predictions(*scored, confidence=0.9)
+        cut = tune_threshold(*scored)
+        assert display.certificate == certify(cut, *scored, method="uniform", confidence=0.9)
+        assert (display.lower <= display.values).all()
+        assert (display.values <= display.upper).all()
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert "90 % band" in texts
+        assert any(f"at least {display.certificate.lower:.4g}" in text for text in texts)
+
+    def test_the_band_holds_the_certificate_of_every_cut(self, scored):
+        """A band for both sides at once is wider than a limit for one side."""
+        display = CertificateDisplay.from_predictions(*scored)
+        at = np.searchsorted(display.thresholds, display.cut.interval[1])
+        assert display.lower[at] <= display.certificate.lower
+        assert display.upper[at] >= display.certificate.upper
+
+    def test_fresh_rows_get_the_sharper_one(self, scored):
+        y, scores = scored
+        cut = tune_threshold(y[:200], scores[:200])
+        display = CertificateDisplay.from_cut(cut, y[200:], scores[200:])
+        assert display.certificate == certify(cut, y[200:], scores[200:], method="holdout")
+
+    def test_from_estimator(self, rows):
+        X, y = rows
+        model = LogisticRegression().fit(X[:200], y[:200])
+        display = CertificateDisplay.from_estimator(model, X[200:], y[200:], metric="am")
+        assert display.certificate.method == "uniform"
+        tuned = PlugInClassifier(LogisticRegression(), cv=1 / 3, random_state=0).fit(X[:200], y[:200])
+        figure, ax = plt.subplots()
+        display = CertificateDisplay.from_estimator(tuned, X[200:], y[200:], ax=ax)
+        assert display.certificate.method == "holdout"
+        assert display.figure_ is figure
+
+
+class TestMultilabelDisplay:
+    @pytest.fixture
+    def labelled(self):
+        random = np.random.default_rng(0)
+        scores = random.random((300, 6))
+        return random.random((300, 6)) < scores * np.linspace(0.1, 0.9, 6), scores
+
+    def test_labels_with_the_most_positives_stand_on_top(self, labelled):
+        display = MultilabelDisplay.from_predictions(*labelled, metric="f1", labels=list("abcdef"), most=4)
+        cut = tune_thresholds(*labelled, labels=list("abcdef"))
+        assert display.cut == cut
+        positives = cut.confusion.positives[display.positions]
+        assert len(positives) == 4
+        assert (np.diff(positives) <= 0).all()
+        left, right = display.axes_
+        assert left.yaxis_inverted()
+        assert [text.get_text() for text in left.get_yticklabels()] == [cut.labels[i] for i in display.positions]
+        np.testing.assert_array_equal(display.value_dots_.get_xdata(), cut.per_label[display.positions])
+        assert right.get_xlabel() == "f1 of the label"
+
+    def test_given_axes(self, labelled):
+        figure, axes = plt.subplots(1, 2, sharey=True)
+        display = MultilabelDisplay.from_cut(tune_thresholds(*labelled), axes=axes, color="black")
+        assert display.figure_ is figure
+        assert display.threshold_dots_.get_color() == "black"
+
+    def test_a_shared_threshold_is_drawn(self, labelled):
+        Y, scores = labelled
+        Y = Y.copy()
+        Y[:, 0] = False
+        display = MultilabelDisplay.from_predictions(Y, scores)
+        assert display.axes_[0].get_legend().get_texts()[0].get_text() == "shared by labels without positives"
+
+    def test_from_estimator(self, rows):
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.multiclass import OneVsRestClassifier
+
+        X, y = rows
+        Y = np.column_stack((y, X[:, 1] > 0.5)).astype(int)
+        linear = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+        assert MultilabelDisplay.from_estimator(linear, X, Y).cut == tune_thresholds(Y, linear.decision_function(X))
+        forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
+        both = np.column_stack([part[:, 1] for part in forest.predict_proba(X)])
+        assert MultilabelDisplay.from_estimator(forest, X, Y).cut == tune_thresholds(Y, both)
+        with pytest.raises(AttributeError, match="nothing can be cut"):
+            MultilabelDisplay.from_estimator(object(), X, Y)

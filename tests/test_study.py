@@ -376,6 +376,18 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path, with_small):
     assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
 
 
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['surecut', 'study', 'run', '--help']\n"
+        "from surecut.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'joblib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_without_the_extra_the_study_says_what_to_install(tmp_path):
     code = (
         "import sys; sys.modules['joblib'] = None; sys.argv = ['surecut', 'study', 'run', 'discrete']\n"

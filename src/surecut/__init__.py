@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
+    from surecut.frames import apply_frame, tune_frame
     from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel_cut import MultilabelCut
+    from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -32,10 +34,13 @@ _HOME = {
     "LinearSurrogate": "surecut.linear",
     "MultilabelCut": "surecut.multilabel_cut",
     "PlugInClassifier": "surecut.classifier",
+    "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
+    "apply_frame": "surecut.frames",
     "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
     "tune_expected": "surecut.averaging",
+    "tune_frame": "surecut.frames",
     "tune_threshold": "surecut.tuning",
     "tune_thresholds": "surecut.averaging",
 }
@@ -51,7 +56,9 @@ __all__ = [
     "LinearSurrogate",
     "MultilabelCut",
     "PlugInClassifier",
+    "ScoreSketch",
     "ScoreTally",
+    "apply_frame",
     "certify",
     "datasets",
     "get_metric",
@@ -62,6 +69,7 @@ __all__ = [
     "report",
     "theory",
     "tune_expected",
+    "tune_frame",
     "tune_threshold",
     "tune_thresholds",
 ]

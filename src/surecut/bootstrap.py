@@ -6,8 +6,8 @@ sample of ten million rows is resampled as quickly as one of ten thousand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from surecut._inputs import as_doubles
 from surecut._kernels import ordered_keys
 from surecut.confusion import Confusion
+from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,57 +48,77 @@ class Resampled:
 
 
 def resample(
-    cut: Cut,
+    cuts: Sequence[Cut],
     tally: ScoreTally,
     retune: bool,
     groups: GroupedRows | None,
     resamples: int,
     random_state: Any,
     progress: bool | None,
-) -> Resampled:
-    """Draw samples of the same size; where `retune`, also tune a threshold on each and value it on the original.
+) -> list[Resampled]:
+    """Draw samples of the same size, the same ones for all cuts; where `retune`, also tune a threshold on each and
+    value it on the original.
 
     The mean of what a tuned threshold is worth on its own resample, less what it is worth on the original, estimates
     by how much the tuned value flatters (its optimism).
     """
     rng = np.random.default_rng(random_state)
-    starts = _bin_starts(tally, cut)
-    accepted = int(np.searchsorted(starts, _accepted(tally, cut)))
+    starts = _bin_starts(tally, cuts)
     edges = _edge_thresholds(tally, starts)
-    original = _values(cut, tally, _cumulated(np.add.reduceat(tally.weight, starts, axis=0)[None]))[0]
+    original = _cumulated(np.add.reduceat(tally.weight, starts, axis=0)[None])
     draws = (
         _drawn(tally, starts, resamples, rng)
         if groups is None
         else _drawn_groups(tally, starts, groups, resamples, rng)
     )
-    fixed, flattery, chosen = [], [], []
-    for counts in _with_progress(draws, resamples, progress):
-        values = _values(cut, tally, _cumulated(counts))
-        fixed.append(values[:, accepted])
+    collected = [_Collected(cut, int(np.searchsorted(starts, _accepted(tally, cut)))) for cut in cuts]
+    for counts in shown(draws, "resampling", resamples, progress=progress, size=len):
+        above = _cumulated(counts)
+        for one in collected:
+            one.collect(_values(one.cut, tally, above), _values(one.cut, tally, original)[0], edges, retune)
+    return [one.result() for one in collected]
+
+
+@dataclass
+class _Collected:
+    """What the draws so far say of one cut, which accepts a number of bins."""
+
+    cut: Cut
+    accepted: int
+    fixed: list[NDArray[np.float64]] = field(default_factory=list)
+    flattery: list[NDArray[np.float64]] = field(default_factory=list)
+    chosen: list[NDArray[np.float64]] = field(default_factory=list)
+
+    def collect(
+        self, values: NDArray[np.float64], original: NDArray[np.float64], edges: NDArray[np.float64], retune: bool
+    ) -> None:
+        self.fixed.append(values[:, self.accepted])
         if retune:
-            best = np.nanargmax(np.where(np.isnan(values), -np.inf, values), axis=1)
-            flattery.append(values[np.arange(len(values)), best] - original[best])
-            chosen.append(edges[best])
-    values = np.concatenate(fixed)
-    if not retune:
-        return Resampled(values, 0.0, None)
-    low, high = np.quantile(np.concatenate(chosen), [0.1, 0.9], method="nearest")
-    return Resampled(values, float(np.nanmean(np.concatenate(flattery))), (float(low), float(high)))
+            best = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
+            self.flattery.append(values[np.arange(len(values)), best] - original[best])
+            self.chosen.append(edges[best])
+
+    def result(self) -> Resampled:
+        values = np.concatenate(self.fixed)
+        if not self.chosen:
+            return Resampled(values, 0.0, None)
+        low, high = np.quantile(np.concatenate(self.chosen), [0.1, 0.9], method="nearest")
+        return Resampled(values, float(np.nanmean(np.concatenate(self.flattery))), (float(low), float(high)))
 
 
 def _accepted(tally: ScoreTally, cut: Cut) -> int:
     return 0 if cut.predicts_nothing else int(np.searchsorted(-tally.scores, -cut.threshold, side="right"))
 
 
-def _bin_starts(tally: ScoreTally, cut: Cut) -> NDArray[np.intp]:
-    """The first score of each bin, descending; one bin starts right below the cut."""
+def _bin_starts(tally: ScoreTally, cuts: Sequence[Cut]) -> NDArray[np.intp]:
+    """The first score of each bin, descending; one bin starts right below each cut."""
     if len(tally) <= BINS:
         return np.arange(len(tally))
     ends = []
     for column in tally.rows.T:  # bins of equal weight in each class: rare positives get as many as the negatives
         cumulated = np.cumsum(column)
         ends.append(np.searchsorted(cumulated, np.linspace(0, cumulated[-1], BINS // 2)))
-    starts = np.concatenate(([0], *ends, [_accepted(tally, cut)]))
+    starts = np.concatenate(([0], *ends, [_accepted(tally, cut) for cut in cuts]))
     return np.unique(starts[starts < len(tally)])
 
 
@@ -162,22 +183,3 @@ def _drawn_groups(
         size = min(CHUNK, resamples - first)
         drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)
         yield np.asarray((by_group.T @ drawn.T).T).reshape(size, len(starts), 2)
-
-
-def _with_progress(draws: Iterator[NDArray[Any]], resamples: int, progress: bool | None) -> Iterator[NDArray[Any]]:
-    """The draws, with a bar where a person looks and rich is installed; it goes away when it is done."""
-    if progress is False:
-        yield from draws
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield from draws
-        return
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not (progress or console.is_terminal)) as bar:
-        task = bar.add_task("resampling", total=resamples)
-        for counts in draws:
-            yield counts
-            bar.advance(task, len(counts))

@@ -64,6 +64,8 @@ def crossing_probability(rows: int, intercept: float, slope: float) -> float:
     >>> round(crossing_probability(10, 0.0, 4.0), 6)  # a line through the origin: one over its slope
     0.25
     """
+    if intercept >= 1:
+        return 0.0
     j = _nodes(int(np.floor(rows * intercept)) + 1, rows)
     where = np.clip((j / rows - intercept) / slope, 1e-300, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,16 +82,20 @@ def crossing_probability(rows: int, intercept: float, slope: float) -> float:
     return float(between.sum() + (mass[0] + mass[-1]) / 2)
 
 
-def _nodes(first: int, last: int, most: int = 1500) -> NDArray[np.float64]:
-    """Integers from `first` to `last`: all of them, or so many that a smooth sum over all is one of trapezoids."""
+def _nodes(first: int, last: int, most: int = 800) -> NDArray[np.float64]:
+    """Integers from `first` to `last`: all of them, or so many that a smooth sum over all is one of trapezoids.
+
+    Those that are kept stand close to each other at both ends, where the sum is not smooth.
+    """
     steps = last - first
     if steps <= 2 * most:
         return np.arange(first, last + 1, dtype=float)
-    away = np.unique(np.round(np.geomspace(1, steps, most)))
-    return np.unique(np.concatenate(([first], first + away, last - away)))
+    away = np.round((steps / 2) ** np.linspace(0.0, 1.0, most))
+    away = away[np.append(True, np.diff(away) > 0)]
+    return np.concatenate(([first], first + away[:-1], last - away[::-1], [last])).astype(float)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _lines(rows: int, error: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Intercepts and slopes of lines, at most one of which is crossed with probability `error`.
 
@@ -112,18 +118,18 @@ def _line(rows: int, tangent: float, error: float) -> tuple[float, float]:
         return intercept, 1 - intercept + intercept * (1 - tangent) / tangent
 
     def excess(log_intercept: float) -> float:
+        """In a scale in which it is nearly a line of slope −2, as for a Brownian bridge."""
         intercept, slope = with_intercept(log_intercept)
-        if intercept >= 1:
-            return -700.0
-        return float(np.log(max(crossing_probability(rows, intercept, slope), 1e-300)) - np.log(error))
+        probability = np.clip(crossing_probability(rows, intercept, slope), 1e-300, 1 - 1e-15)
+        return float(np.log(np.log(error) / np.log(probability)))
 
-    typical = np.sqrt(-np.log(error) * tangent / (1 - tangent) / (2 * rows))
-    low, high = np.log(typical / 30), np.log(max(min(typical * 30, 1.0), typical))
+    typical = np.log(np.sqrt(-np.log(error) * tangent / (1 - tangent) / (2 * rows)))
+    low, high = typical - 0.02, typical + 0.02
     while excess(high) > 0:
-        high += 1.0
+        low, high = high, high + 2 * (high - low)
     while excess(low) < 0:
-        low -= 1.0
-    found = optimize.brentq(excess, low, high, xtol=1e-5, rtol=1e-8)
+        low, high = low - 2 * (high - low), low
+    found = optimize.brentq(excess, low, high, xtol=1e-5)
     return with_intercept(found + 1e-5)
 
 
@@ -139,11 +145,23 @@ class _Region:
     trials: NDArray[np.float64]
     rows: float
 
-    def probability(self, share: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pr(region) where i is binomial with `share` and j, given i, binomial with `inner`."""
-        below = _binomial_at_most(self.first - 1, self.rows, share[..., None])
-        mass = np.diff(below, axis=-1, append=1.0)
+    def probability(self, mass: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pr(region) where i falls into the blocks with probability `mass` and j, given i, is binomial with `inner`."""
         return np.asarray((mass * _binomial_at_most(self.most, self.trials, inner[..., None])).sum(axis=-1))
+
+    def masses(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely each block is where i is binomial with `share`."""
+        return np.diff(_binomial_at_most(self.first - 1, self.rows, share[..., None]), axis=-1, append=1.0)
+
+    def alone(self, mass: NDArray[np.float64], of_value: int) -> Callable[[float], float]:
+        """The same probability for one `mass` and of one of several values, quickly: what can be is reckoned once."""
+        most = self.most if self.most.ndim == 1 else self.most[of_value, 0]
+        possible = (mass > 1e-18) & (most >= 0)
+        surely = possible & (most >= self.trials)
+        left = possible & ~surely
+        alpha, beta, weight = (self.trials - most)[left], most[left] + 1, mass[left]
+        whole = mass[surely].sum()
+        return lambda inner: float(whole + weight @ special.betainc(alpha, beta, 1 - inner))
 
 
 def _binomial_at_most(k: NDArray[Any], trials: Any, share: Any) -> NDArray[np.float64]:
@@ -175,20 +193,17 @@ def two_share_limit(
     the values at the shares observed, `least` one that is surely reached.
     """
     (count, rows), (_, inner_rows) = first, second
-    kept = error * (1 - LIMITS_OF_NUISANCE)
-    low, high = (float(limit) for limit in share_limits(count, rows, error * LIMITS_OF_NUISANCE / 2))
-    blocks = _blocks(rows, low, high)
+    shares = _nuisance_shares(count, rows, error)
+    blocks = _blocks(rows, shares[0], shares[-1])
     seen = np.reshape(estimates, (-1, 1))
     reached = fall_to(blocks / max(rows, 1), seen - 1e-9 * np.maximum(1.0, np.abs(seen)))
     most = np.minimum(np.floor(inner_rows * reached + 1e-9), inner_rows)
     region = _Region(blocks, most[:, None, :], np.full(len(blocks), inner_rows), rows)
-    shares = np.linspace(low, high, NUISANCE_POINTS)
 
-    def largest_probability(psi: float) -> float:
-        inner = fall_to(shares, np.full_like(seen, psi))
-        return float(np.where(inner > 1, 0.0, region.probability(shares, np.clip(inner, 0.0, 1.0))).max())
+    def inner_share(psi: float) -> Any:
+        return fall_to(shares, np.full_like(seen, psi))
 
-    return _limit(largest_probability, least, float(np.min(seen)), kept)
+    return _limit(region, shares, inner_share, least, float(np.min(seen)), error * (1 - LIMITS_OF_NUISANCE))
 
 
 def three_part_limit(
@@ -201,36 +216,78 @@ def three_part_limit(
     order = np.argsort(worth)
     (n_low, n_middle, n_high), (d_low, d_middle, d_high) = numerators[order], denominators[order]
     worst, middle, best = worth[order]
-    kept = error * (1 - LIMITS_OF_NUISANCE)
-    low, high = (float(limit) for limit in share_limits(counts[order[0]], rows, error * LIMITS_OF_NUISANCE / 2))
-    high = min(high, 1 - 1e-12)
-    blocks = _blocks(rows, low, high)
+    shares = np.minimum(_nuisance_shares(counts[order[0]], rows, error), 1 - 1e-12)
+    blocks = _blocks(rows, shares[0], shares[-1])
     left = rows - blocks
-    scale = 1e-9 * max(1.0, rows)
-    most = np.floor((left * best + blocks * worst) / (best - middle) + scale)
+    enough = left * best + blocks * worst
+    if best > middle:
+        most = np.floor(enough / (best - middle) + 1e-9 * max(1.0, rows))
+    else:
+        most = np.where(enough >= 0, left, -1.0)
     region = _Region(blocks, np.minimum(most, left), left, rows)
-    shares = np.linspace(low, high, NUISANCE_POINTS)
 
-    def largest_probability(psi: float) -> float:
+    def inner_share(psi: float) -> Any:
         of_best, of_middle = n_high - psi * d_high, n_middle - psi * d_middle
-        needed = shares / (1 - shares) * (n_low - psi * d_low)
         if of_best <= of_middle:
-            return 1.0
-        inner = (of_best + needed) / (of_best - of_middle)
-        found = np.where(inner > 1, 0.0, region.probability(shares, np.clip(inner, 0.0, 1.0)))
-        return float(found.max())
+            return np.zeros_like(shares)
+        return (of_best + shares / (1 - shares) * (n_low - psi * d_low)) / (of_best - of_middle)
 
     with np.errstate(invalid="ignore", divide="ignore"):
         least = float(np.nanmin(np.where(denominators > 0, numerators / denominators, np.nan)))
-    return _limit(largest_probability, least, estimate, kept)
+    return _limit(region, shares, inner_share, least, estimate, error * (1 - LIMITS_OF_NUISANCE))
 
 
-def _limit(largest_probability: Callable[[float], float], least: float, estimate: float, error: float) -> float:
-    """The value below the estimate at which what was seen has the probability `error` at most."""
-    if not estimate > least or largest_probability(least) >= error:
+def _nuisance_shares(count: float, rows: float, error: float) -> NDArray[np.float64]:
+    """Shares of the first kind between their limits, the worst of which is looked for."""
+    low, high = (float(limit) for limit in share_limits(count, rows, error * LIMITS_OF_NUISANCE / 2))
+    return np.linspace(low, high, NUISANCE_POINTS)
+
+
+def _limit(
+    region: _Region,
+    shares: NDArray[np.float64],
+    inner_share: Callable[[float], Any],
+    least: float,
+    estimate: float,
+    error: float,
+) -> float:
+    """The value below the estimate at which what was seen has the probability `error` at most, for every share.
+
+    The probability grows with the value, for each share. So the limit is the least of the shares' own limits: solve for
+    one share, look for another at which the solution is still too likely, and go on from there.
+    """
+    if not estimate > least:
         return least
     precision = 1e-7 * max(1.0, abs(estimate), abs(least))
-    if largest_probability(estimate) <= error:
-        return estimate
-    found = optimize.brentq(lambda psi: largest_probability(psi) - error, least, estimate, xtol=precision)
-    return float(max(least, found - precision))
+    masses = region.masses(shares)
+
+    def at_every_share(psi: float) -> Any:
+        inner = inner_share(psi)
+        return np.where(inner > 1, 0.0, region.probability(masses, np.clip(inner, 0.0, 1.0)))
+
+    def solved(share: int, of_value: int, start: float) -> float:
+        at_share = region.alone(masses[share], of_value)
+
+        def excess(psi: float) -> float:
+            """In units of the normal distribution, in which it is nearly a straight line."""
+            inner = np.atleast_2d(inner_share(psi))[of_value, share]
+            probability = 0.0 if inner > 1 else at_share(max(inner, 0.0))
+            return float(special.ndtri(min(max(probability, 1e-300), 1 - 1e-16)) - special.ndtri(error))
+
+        high = start
+        if excess(high) <= 0:
+            return start
+        step = (estimate - least) * min(0.25, 2 / np.sqrt(region.rows + 1))
+        low = max(least, high - step)
+        while excess(low) > 0:
+            if low <= least:
+                return least
+            step *= 2
+            low, high = max(least, low - step), low
+        return max(least, float(optimize.brentq(excess, low, high, xtol=precision)) - precision)
+
+    found = solved(len(shares) // 2, 0, estimate)
+    while found > least and (likely := np.atleast_2d(at_every_share(found))).max() > error:
+        of_value, share = np.unravel_index(np.argmax(likely), likely.shape)
+        found = min(solved(int(share), int(of_value), found), found - precision)
+    return max(least, found)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -12,17 +13,18 @@ import numpy as np
 from surecut._inputs import as_labels, as_scores, as_weights
 from surecut.columns import Columns, Missing
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.metrics import Metric, get_metric
-from surecut.rows import ArrayRows, Rows
+from surecut.cut import Cut
+from surecut.metrics import get_metric
+from surecut.rows import ArrayRows
 from surecut.search import Objective, search
 from surecut.tuning import MetricLike, distinct_names
 
 if TYPE_CHECKING:
-    from surecut.cut import Cut
     from surecut.grouped import GroupedRows
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
 
-ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path of a Parquet or CSV file or a glob of them"
+ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
 
 
 def tune_frame(
@@ -54,6 +56,12 @@ def tune_frame(
         Names of columns. Scores are numbers, weights are finite and not negative.
     metric
         As in `tune_threshold`; a list gives a dict of name to cut, all from the same passes.
+    by
+        Names of columns that group the rows: one label each of a long table, a country, a model. Rows without a key
+        count as missing.
+    average
+        With `by`: ``"macro"`` gives every group a threshold of its own; ``"micro"`` gives all groups the one that is
+        best for their pooled counts, as in scikit-learn.
     pos_label
         The label that counts as positive, where labels are not booleans, {0, 1} or {−1, 1}.
     constraint
@@ -66,7 +74,7 @@ def tune_frame(
     Returns
     -------
     Cut
-        Or a dict of cuts; with `return_tally`, a pair.
+        With `by` a `MultilabelCut`; a dict of them for several metrics; with `return_tally`, a pair.
 
     Examples
     --------
@@ -85,10 +93,57 @@ def tune_frame(
         raise ValueError("metric is an empty list: name at least one metric")
     constraints = parse_constraints(constraint)
     objectives = [Objective(one, constraints) for one in metrics]
-    source = _source(frame, Columns(score, label, weight, (), pos_label), missing, objectives)
-    cuts, tally = _best_cuts(source, objectives, return_tally)
+    keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    columns = Columns(score, label, weight, keys, pos_label)
+    tally = None
+    cuts: Sequence[Cut | MultilabelCut]
+    if keys:
+        if average not in ("macro", "micro"):
+            raise ValueError(f'average must be "macro" or "micro", got {average!r}')
+        if return_tally:
+            raise ValueError("return_tally=True goes with one cut for all rows: leave out by=")
+        from surecut.by_group import tune_groups
+
+        cuts = tune_groups(_grouped_rows(frame, columns, missing), objectives, average)
+    else:
+        cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
     result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
     return (result, tally) if return_tally else result
+
+
+def apply_frame(
+    frame: Any, cut: Cut | MultilabelCut, *, score: str, by: str | Sequence[str] | None = None, name: str = "predicted"
+) -> Any:
+    """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
+
+    A row without a score is not predicted positive. With a `MultilabelCut`, `by` names the columns that its labels
+    come from; rows of a group that it does not know are not predicted positive. The path of a file gives a DuckDB
+    relation.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
+    >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
+    [False, True, True, True]
+    """
+    keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    wrapped = _wrapped(frame)
+    Columns(score, score, by=keys).require_in(wrapped.collect_schema().names())
+    value = nw.col(score).cast(nw.Float64)
+    if not isinstance(cut, Cut):
+        if not keys:
+            raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
+        from surecut.engine_tables import with_thresholds
+
+        return with_thresholds(wrapped, cut, value, keys, name)
+    if keys:
+        raise ValueError("by= goes with a MultilabelCut; this cut has one threshold for all rows")
+    return nw.to_native(wrapped.with_columns(_accepted(value, cut.threshold).alias(name)))
+
+
+def _accepted(value: Any, threshold: float) -> Any:
+    """Whether a score reaches a threshold; engines disagree about NaN and null, and both do not."""
+    reaches = (value >= threshold) & ~value.is_nan() if threshold < math.inf else value > math.inf
+    return nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
 def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tuple[list[Cut], ScoreTally | None]:
@@ -110,15 +165,28 @@ def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objecti
         from surecut.batches import BatchRows
 
         return BatchRows(reader, columns, missing, objectives)
-    try:
-        wrapped = nw.from_native(frame)
-    except TypeError:
-        raise TypeError(f"expected {ACCEPTED}, got {type(frame).__name__}") from None
+    wrapped = _wrapped(frame)
     if isinstance(wrapped, nw.DataFrame):
         return _array_rows(wrapped, columns, missing)
+    return _grouped_rows(wrapped, columns, missing)
+
+
+def _grouped_rows(frame: Any, columns: Columns, missing: str) -> GroupedRows:
     from surecut.grouped import GroupedRows
 
-    return GroupedRows(wrapped, columns, missing)
+    return GroupedRows(_wrapped(frame).lazy(), columns, missing)
+
+
+def _wrapped(frame: Any) -> Any:
+    """The frame as narwhals has it; a path is opened."""
+    if isinstance(frame, (str, os.PathLike)):
+        from surecut.readers import open_files
+
+        frame = open_files(os.fspath(frame))
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        raise TypeError(f"expected {ACCEPTED}, got {type(frame).__name__}") from None
 
 
 def _reader(frame: Any, columns: Columns) -> Any:

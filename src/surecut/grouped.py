@@ -91,7 +91,7 @@ class GroupedRows:
         self.columns.require_in(self._schema.names())
 
     @cached_property
-    def _schema(self) -> nw.Schema:
+    def _schema(self) -> Any:
         return self.frame.collect_schema()
 
     @cached_property
@@ -112,10 +112,15 @@ class GroupedRows:
     def weighted(self) -> bool:
         return self.columns.weight is not None
 
+    @property
+    def keys(self) -> list[str]:
+        """The columns of group keys, under names of our own."""
+        return [f"surecut_key_{number}" for number in range(len(self.columns.by))]
+
     def histogram(self) -> tuple[Bins, Sample]:
         """All rows, counted in the first bins. Checks labels, scores and weights."""
-        found = self._counted(self._binned, BIN)
-        self._check(found)
+        found = self._counted(self.binned(), BIN)
+        self.check(found)
         bins = self._bins(found)
         named = crc32(b"".join(column.tobytes() for column in (bins.low, bins.high, bins.counts.rows)))
         total = int(bins.counts.rows.sum())
@@ -131,19 +136,19 @@ class GroupedRows:
             index = (share * float(parts)).floor().clip(0.0, parts - 1.0) + float(offset)
             part = nw.when(inside).then(index).otherwise(part)
             offset += parts
-        return self._bins(self._counted(self._valid.with_columns(part.alias(BIN)).filter(nw.col(BIN) >= 0.0), BIN))
+        return self._bins(self._counted(self.valid.with_columns(part.alias(BIN)).filter(nw.col(BIN) >= 0.0), BIN))
 
     def distinct(self, runs: Runs) -> Bins:
         """The rows in some runs of scores, by distinct score."""
         inside = nw.lit(False)
         for first, last in zip(runs.low.tolist(), runs.high.tolist(), strict=True):
             inside = inside | ((nw.col(SCORE) >= first) & (nw.col(SCORE) <= last))
-        return self._bins(self._counted(self._valid.filter(inside), SCORE))
+        return self._bins(self._counted(self.valid.filter(inside), SCORE))
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score, shipped: they have to fit in memory."""
         self.histogram()
-        found = self._counted(self._valid, SCORE)
+        found = self._counted(self.valid, SCORE)
         bins = self._bins(found)
         rows, weight = bins.counts.rows, bins.counts.weight
         squares = rows
@@ -159,7 +164,7 @@ class GroupedRows:
     # --- Expressions -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _prepared(self) -> nw.LazyFrame[Any]:
+    def prepared(self) -> nw.LazyFrame[Any]:
         """Score, label and weight under names of our own, and what each row is.
 
         Rows without a finite score get one here, before anything is computed from it: engines disagree about NaN, nulls
@@ -179,7 +184,8 @@ class GroupedRows:
             too_large = (raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER)
         if columns.weight is not None:
             selected.append(nw.col(columns.weight).cast(nw.Float64).alias(WEIGHT))
-        frame = self.frame.select(*selected, too_large.alias(KIND))
+        keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
+        frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
         without_score = nw.col(SCORE).is_null() | nw.col(SCORE).is_nan()
         kind = self._kind_of_label()
         if columns.weight is not None:
@@ -193,6 +199,11 @@ class GroupedRows:
             without_label = without_label | nw.col(LABEL).is_nan()
         kind = nw.when(without_label).then(nw.lit(NO_LABEL)).otherwise(kind)
         kind = nw.when(without_score).then(nw.lit(NO_SCORE)).otherwise(kind)
+        for column, key in zip(columns.by, self.keys, strict=True):
+            without_key = nw.col(key).is_null()
+            if self._schema[column].is_float():
+                without_key = without_key | nw.col(key).is_nan()
+            kind = nw.when(without_key).then(nw.lit(NO_KEY)).otherwise(kind)
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
         capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
         # Through cast, since a literal is of the narrowest type in some engines
@@ -201,23 +212,22 @@ class GroupedRows:
         )
 
     @cached_property
-    def _valid(self) -> nw.LazyFrame[Any]:
-        return self._prepared.filter(nw.col(KIND) <= MINUS_ONE)
+    def valid(self) -> nw.LazyFrame[Any]:
+        return self.prepared.filter(nw.col(KIND) <= MINUS_ONE)
 
-    @cached_property
-    def _binned(self) -> nw.LazyFrame[Any]:
+    def binned(self, fine: int = FINE, coarse: int = COARSE) -> nw.LazyFrame[Any]:
         """All rows with their first bins, which are log-linear; rows that do not count share one."""
         size = nw.col(SCORE).abs()
         usual = (nw.col(KIND) <= MINUS_ONE) & (size > 0.0) & (size <= float(np.finfo(np.float64).max))
         octave = nw.when(usual).then(size).otherwise(nw.lit(1.0)).log(2.0)
-        inner = (octave * float(FINE)).floor()
-        below = ((octave + float(WINDOW)) * float(COARSE)).floor() - float(WINDOW * FINE)
-        above = ((octave - float(WINDOW)) * float(COARSE)).floor() + float(WINDOW * FINE)
+        inner = (octave * float(fine)).floor()
+        below = ((octave + float(WINDOW)) * float(coarse)).floor() - float(WINDOW * fine)
+        above = ((octave - float(WINDOW)) * float(coarse)).floor() + float(WINDOW * fine)
         number = nw.when(octave < float(-WINDOW)).then(below).otherwise(inner)
         number = nw.when(octave >= float(WINDOW)).then(above).otherwise(number) + OFFSET
         signed = nw.when(nw.col(SCORE) < 0.0).then(number * -1.0).otherwise(number)
         unusual = nw.when(size > 0.0).then(nw.lit(-4.0 * OFFSET)).otherwise(nw.lit(0.0))  # −inf, and zero
-        return self._prepared.with_columns(nw.when(usual).then(signed).otherwise(unusual).alias(BIN))
+        return self.prepared.with_columns(nw.when(usual).then(signed).otherwise(unusual).alias(BIN))
 
     @cached_property
     def _compares_labels(self) -> bool:
@@ -245,32 +255,22 @@ class GroupedRows:
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 
-    def _counted(self, frame: nw.LazyFrame[Any], key: str) -> dict[str, NDArray[Any]]:
-        """Rows by a key and what they are; lowest and highest score of each, sums of weights, first and last label."""
+    def counted(self, frame: nw.LazyFrame[Any], *by: str) -> nw.DataFrame[Any]:
+        """Rows by some columns and what they are: counts, sums of weights, and lowest and highest score and label."""
         asked = [nw.len().alias(ROWS)]
-        if key != SCORE:
+        if SCORE not in by:
             asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
+            if self._compares_labels:
+                asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         if self.weighted:
-            asked.append(nw.col(WEIGHT).sum().alias(SUM))
-            if key == SCORE:
-                frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
-                asked.append(nw.col(SQUARES).sum())
-        if self._compares_labels and key == BIN:
-            asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
-        answer = frame.group_by(key, KIND).agg(*asked).collect()
-        found = {name: answer[name].to_numpy() for name in answer.columns}
-        for name, dtype in (
-            (ROWS, np.int64),
-            (KIND, np.int64),
-            (SCORE, np.float64),
-            (LOW, np.float64),
-            (HIGH, np.float64),
-        ):
-            if name in found:
-                found[name] = found[name].astype(dtype)
-        return found
+            frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
+            asked += [nw.col(WEIGHT).sum().alias(SUM), nw.col(SQUARES).sum()]
+        return frame.group_by(*by, KIND).agg(*asked).collect()
 
-    def _check(self, found: dict[str, NDArray[Any]]) -> None:
+    def _counted(self, frame: nw.LazyFrame[Any], by: str) -> dict[str, NDArray[Any]]:
+        return as_arrays(self.counted(frame, by))
+
+    def check(self, found: dict[str, NDArray[Any]]) -> None:
         """Raise where rows lack a value, labels are more than two, or nothing is left."""
         rows = np.bincount(found[KIND], weights=found[ROWS], minlength=TOO_LARGE + 1).astype(np.int64).tolist()
         total = sum(rows)
@@ -325,6 +325,13 @@ class GroupedRows:
         return Bins(
             low[order][starts][::-1], reached[ends][::-1], np.ones(len(starts), dtype=bool), Counts(rows, weight)
         )
+
+
+def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
+    """The columns of an answer, in the dtypes that we count on: engines differ about the width of integers."""
+    wanted = {ROWS: np.int64, KIND: np.int64, SCORE: np.float64, LOW: np.float64, HIGH: np.float64}
+    arrays = {name: answer[name].to_numpy() for name in answer.columns}
+    return {name: array.astype(wanted[name]) if name in wanted else array for name, array in arrays.items()}
 
 
 def in_few_runs(unknown: NDArray[np.bool_], bins: Bins) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ returns the display.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,9 @@ from surecut.tally import ScoreTally
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from surecut.certificates import Certificate
     from surecut.cut import Cut
+    from surecut.multilabel_cut import MultilabelCut
     from surecut.tuning import MetricLike
 
 
@@ -82,12 +85,17 @@ class MetricThresholdDisplay:
         tally: ScoreTally,
         *,
         metric: MetricLike = "f1",
+        cut: Cut | None = None,
         ax: Any = None,
         name: str | None = None,
         **line_options: Any,
     ) -> Self:
-        """Draw a metric of tallied scores, with its best cut."""
-        return cls._of(tally, tally.best_cut(get_metric(metric))).plot(ax, name=name, **line_options)
+        """Draw a metric of tallied scores, with its best cut or with one that was tuned elsewhere."""
+        if cut is None:
+            cut = tally.best_cut(get_metric(metric))
+        thresholds, values = tally.curve(cut.metric)
+        display = cls(thresholds[:0:-1], values[:0:-1], cut, float(values[_position(tally, cut)]))
+        return display.plot(ax, name=name, **line_options)
 
     @classmethod
     def from_predictions(
@@ -120,10 +128,8 @@ class MetricThresholdDisplay:
         **line_options: Any,
     ) -> Self:
         """Draw the metric of a cut that is already tuned, on these rows, and where the cut stands."""
-        tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
-        if cut.prior_given:
-            tally = tally.with_prior(cut.prior)
-        return cls._of(tally, cut).plot(ax, name=name, **line_options)
+        tally = _tally_for(cut, y_true, y_score, sample_weight, pos_label)
+        return cls.from_tally(tally, cut=cut, ax=ax, name=name, **line_options)
 
     @classmethod
     def from_estimator(
@@ -145,32 +151,311 @@ class MetricThresholdDisplay:
         A `PlugInClassifier` is drawn with its own metric, cut and positive class; any other classifier with the best
         cut for `metric` (F1 unless said otherwise).
         """
-        from surecut.classifier import PlugInClassifier
+        tally, cut = _of_estimator(estimator, X, y, metric, sample_weight, pos_label, response_method)
+        return cls.from_tally(tally, cut=cut, ax=ax, name=name, **line_options)
 
-        if isinstance(estimator, PlugInClassifier):
-            tuned = estimator if metric is None else estimator.retarget(metric)
-        else:
-            tuned = PlugInClassifier(
-                estimator, metric=metric or "f1", cv="prefit", pos_label=pos_label, response_method=response_method
-            ).fit(X, y, sample_weight=sample_weight)
-        is_positive = np.asarray(y) == tuned._positive()
-        return cls.from_cut(
-            tuned.cut_, is_positive, tuned._scores(X), sample_weight=sample_weight, ax=ax, name=name, **line_options
+
+@dataclass
+class CertificateDisplay:
+    """A metric's curve within its simultaneous band, and what is promised of the cut.
+
+    The band holds the true curve at every threshold at once with the confidence; so it does at the cut, although the
+    same rows may have chosen it.
+
+    Attributes
+    ----------
+    thresholds, values, lower, upper
+        The curve and its band, thresholds ascending.
+    cut, certificate
+        The cut that is marked, and its certificate.
+    line_, band_, limits_, ax_, figure_
+        What `plot` has drawn.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y_score = rng.random(500)
+    >>> display = CertificateDisplay.from_predictions(rng.random(500) < y_score, y_score, metric="f1")
+    >>> display.certificate.lower < display.cut.value
+    True
+    """
+
+    thresholds: NDArray[np.float64]
+    values: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    cut: Cut
+    certificate: Certificate
+    line_: Any = field(default=None, init=False, repr=False)
+    band_: Any = field(default=None, init=False, repr=False)
+    limits_: Any = field(default=None, init=False, repr=False)
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_options: Any) -> Self:
+        """Draw the curve, its band, and the certificate's limits at the cut."""
+        self.ax_, self.figure_ = _axes(ax)
+        sure = f"{100 * self.certificate.confidence:g} %"
+        (self.line_,) = self.ax_.plot(
+            self.thresholds, self.values, **{"label": name or self.cut.metric.name, **line_options}
         )
+        colour = self.line_.get_color()
+        self.band_ = self.ax_.fill_between(
+            self.thresholds, self.lower, self.upper, color=colour, alpha=0.2, linewidth=0, label=f"{sure} band"
+        )
+        if np.isfinite(self.cut.threshold):
+            value, low, high = self.certificate.value, self.certificate.lower, self.certificate.upper
+            self.limits_ = self.ax_.errorbar(
+                self.cut.threshold,
+                value,
+                yerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
+                fmt="o",
+                color="black",
+                capsize=4,
+                label=f"at least {low:.4g} ({sure}, {self.certificate.method})",
+            )
+        self.ax_.set(xlabel="threshold", ylabel=self.cut.metric.name)
+        self.ax_.legend(loc="best")
+        return self
 
     @classmethod
-    def _of(cls, tally: ScoreTally, cut: Cut) -> Self:
+    def from_tally(
+        cls,
+        tally: ScoreTally,
+        *,
+        metric: MetricLike = "f1",
+        cut: Cut | None = None,
+        confidence: float = 0.95,
+        ax: Any = None,
+        name: str | None = None,
+        **line_options: Any,
+    ) -> Self:
+        """Draw a metric of tallied scores; the certificate is that of the band, which any rows allow.
+
+        For a cut that was tuned on other rows these rows are kept aside, and the certificate is the sharper
+        ``"holdout"``.
+        """
+        from surecut.certificates import certify, curve_band
+
+        if cut is None:
+            cut = tally.best_cut(get_metric(metric))
+        method = "uniform" if tally.sample.fingerprint == cut.fingerprint else "holdout"
+        certificate = certify(cut, tally=tally, confidence=confidence, method=method)
+        lower, upper = curve_band(cut.metric, tally, tally.confusion, confidence)
         thresholds, values = tally.curve(cut.metric)
-        at = np.searchsorted(-thresholds, -cut.threshold, side="right") - 1 if np.isfinite(cut.threshold) else 0
-        return cls(thresholds[:0:-1], values[:0:-1], cut, float(values[at]))
+        drawn = slice(None, 0, -1)
+        display = cls(thresholds[drawn], values[drawn], lower[drawn], upper[drawn], cut, certificate)
+        return display.plot(ax, name=name, **line_options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        metric: MetricLike = "f1",
+        confidence: float = 0.95,
+        pos_label: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **line_options: Any,
+    ) -> Self:
+        """Draw a metric of labels and scores, with the best cut and what can be promised of it."""
+        tally = ScoreTally.from_scores(y_true, y_score, pos_label=pos_label)
+        return cls.from_tally(tally, metric=metric, confidence=confidence, ax=ax, name=name, **line_options)
+
+    @classmethod
+    def from_cut(
+        cls,
+        cut: Cut,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        confidence: float = 0.95,
+        pos_label: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **line_options: Any,
+    ) -> Self:
+        """Draw what these rows, fresh or those that tuned it, promise of a cut."""
+        tally = _tally_for(cut, y_true, y_score, None, pos_label)
+        return cls.from_tally(tally, cut=cut, confidence=confidence, ax=ax, name=name, **line_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        metric: MetricLike | None = None,
+        confidence: float = 0.95,
+        pos_label: Any = None,
+        response_method: str = "auto",
+        ax: Any = None,
+        name: str | None = None,
+        **line_options: Any,
+    ) -> Self:
+        """Draw what rows that did not train it promise of a classifier's cut."""
+        tally, cut = _of_estimator(estimator, X, y, metric, None, pos_label, response_method)
+        return cls.from_tally(tally, cut=cut, confidence=confidence, ax=ax, name=name, **line_options)
+
+
+@dataclass
+class MultilabelDisplay:
+    """The thresholds of many labels beside the value that each reaches, labels with the most positives on top.
+
+    Attributes
+    ----------
+    cut
+        The cut whose labels are drawn.
+    positions
+        Which labels are drawn, as positions in `cut.labels`, from top to bottom.
+    threshold_dots_, value_dots_, axes_, figure_
+        What `plot` has drawn.
+
+    Examples
+    --------
+    >>> Y_true = [[1, 0], [0, 1], [1, 0], [0, 1]]
+    >>> Y_score = [[0.5, 0.25], [0.25, 0.75], [1.0, 0.5], [0.75, 1.0]]
+    >>> MultilabelDisplay.from_predictions(Y_true, Y_score).cut.value
+    0.9
+    """
+
+    cut: MultilabelCut
+    positions: NDArray[np.intp]
+    threshold_dots_: Any = field(default=None, init=False, repr=False)
+    value_dots_: Any = field(default=None, init=False, repr=False)
+    axes_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    def plot(self, axes: Any = None, **dot_options: Any) -> Self:
+        """Draw thresholds and values side by side.
+
+        Parameters
+        ----------
+        axes
+            Two axes to draw on; new ones unless given.
+        **dot_options
+            For matplotlib's `Axes.plot`.
+        """
+        if axes is None:
+            height = max(2.4, 1.2 + 0.24 * len(self.positions))
+            self.figure_, axes = _pyplot().subplots(1, 2, sharey=True, figsize=(8, height), layout="constrained")
+        self.axes_, self.figure_ = tuple(axes), axes[0].figure
+        left, right = self.axes_
+        rows = np.arange(len(self.positions))
+        options = {"marker": "o", "linestyle": "none", **dot_options}
+        thresholds = self.cut.thresholds[self.positions]
+        (self.threshold_dots_,) = left.plot(np.where(np.isfinite(thresholds), thresholds, np.nan), rows, **options)
+        (self.value_dots_,) = right.plot(self.cut.per_label[self.positions], rows, **options)
+        if self.cut.shared_threshold is not None and np.isfinite(self.cut.shared_threshold):
+            left.axvline(
+                self.cut.shared_threshold, color="grey", linestyle=":", label="shared by labels without positives"
+            )
+            left.legend(loc="best")
+        right.axvline(self.cut.value, color="grey", linestyle="--", label=f"{self.cut.average} {self.cut.value:.4g}")
+        right.legend(loc="best")
+        left.set_yticks(rows, [str(self.cut.labels[i]) for i in self.positions])
+        if not left.yaxis_inverted():
+            left.invert_yaxis()
+        left.set_xlabel("threshold")
+        right.set_xlabel(f"{self.cut.metric.name} of the label")
+        return self
+
+    @classmethod
+    def from_cut(cls, cut: MultilabelCut, *, most: int = 30, axes: Any = None, **dot_options: Any) -> Self:
+        """Draw a cut: the labels with the most positives, at most so many."""
+        positives = np.asarray(cut.confusion.positives)
+        return cls(cut, np.argsort(-positives, kind="stable")[:most]).plot(axes, **dot_options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        Y_true: Any,
+        Y_score: Any,
+        *,
+        metric: MetricLike = "f1",
+        average: str = "macro",
+        labels: Iterable[Any] | None = None,
+        most: int = 30,
+        axes: Any = None,
+        **dot_options: Any,
+    ) -> Self:
+        """Tune labels and scores of shape (rows, labels), and draw the cut."""
+        from surecut.averaging import tune_thresholds
+
+        cut = tune_thresholds(Y_true, Y_score, metric=metric, average=average, labels=labels)
+        return cls.from_cut(cut, most=most, axes=axes, **dot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        Y: Any,
+        *,
+        metric: MetricLike = "f1",
+        average: str = "macro",
+        labels: Iterable[Any] | None = None,
+        most: int = 30,
+        axes: Any = None,
+        **dot_options: Any,
+    ) -> Self:
+        """Tune a fitted multilabel classifier on rows that did not train it, and draw the cut.
+
+        Its scores are those of `decision_function`, or of `predict_proba` where it has none.
+        """
+        method = next((name for name in ("decision_function", "predict_proba") if hasattr(estimator, name)), None)
+        if method is None:
+            raise AttributeError(
+                f"{type(estimator).__name__} has no decision_function or predict_proba: nothing can be cut"
+            )
+        scores = getattr(estimator, method)(X)
+        if isinstance(scores, list):  # one array of two columns for each label
+            scores = np.column_stack([np.asarray(column)[:, 1] for column in scores])
+        return cls.from_predictions(
+            Y, scores, metric=metric, average=average, labels=labels, most=most, axes=axes, **dot_options
+        )
+
+
+def _tally_for(cut: Cut, y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any) -> ScoreTally:
+    """Rows at the prior for which a cut was tuned."""
+    tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
+    return tally.with_prior(cut.prior) if cut.prior_given else tally
+
+
+def _of_estimator(
+    estimator: Any, X: Any, y: Any, metric: Any, sample_weight: Any, pos_label: Any, response_method: str
+) -> tuple[ScoreTally, Cut]:
+    """A classifier's scores on some rows, and its cut: its own, or the best one on these rows."""
+    from surecut.classifier import PlugInClassifier
+
+    if isinstance(estimator, PlugInClassifier):
+        tuned = estimator if metric is None else estimator.retarget(metric)
+    else:
+        tuned = PlugInClassifier(
+            estimator, metric=metric or "f1", cv="prefit", pos_label=pos_label, response_method=response_method
+        ).fit(X, y, sample_weight=sample_weight)
+    is_positive = np.asarray(y) == tuned._positive()
+    return _tally_for(tuned.cut_, is_positive, tuned._scores(X), sample_weight, None), tuned.cut_
+
+
+def _position(tally: ScoreTally, cut: Cut) -> int:
+    """Which of a tally's cuts a threshold makes."""
+    return 0 if cut.predicts_nothing else int(np.searchsorted(-tally.thresholds, -cut.threshold, side="right")) - 1
 
 
 def _axes(ax: Any) -> tuple[Any, Any]:
     """The axes to draw on and their figure; made by pyplot where none are given, as scikit-learn does."""
     if ax is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("displays need matplotlib: pip install 'surecut[plots]'") from None
-        _, ax = plt.subplots()
+        _, ax = _pyplot().subplots()
     return ax, ax.figure
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("displays need matplotlib: pip install 'surecut[plots]'") from None
+    return plt

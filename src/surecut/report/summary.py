@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 import numpy as np
 
 from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
+from surecut.certificates import curve_band
 from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
+from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.confusion import Confusion
     from surecut.cut import Cut
     from surecut.tuning import MetricLike
 
@@ -56,7 +59,7 @@ LAST = ("precision", "recall", "specificity")
 
 
 class Tallied(Protocol):
-    """What a summary reads: a `ScoreTally`, or anything that knows its cuts."""
+    """What a summary reads: a `ScoreTally`, a `ScoreSketch`, or anything that knows its cuts."""
 
     @property
     def candidates(self) -> Candidates: ...
@@ -129,7 +132,7 @@ class Summary(TypedDict):
     prior: float
     given_prior: float | None
     is_whole: bool
-    hull_vertices: int
+    in_bins: bool
     axis: list[float]
     grid: GridDict
     histogram: HistogramDict
@@ -149,6 +152,7 @@ def summarize(
     metric: MetricLike = "f1",
     metrics: Iterable[MetricLike] = (),
     cut: Cut | None = None,
+    confidence: float = 0.95,
     title: str = "Where to cut",
 ) -> Summary:
     """What the explorer shows of a tally.
@@ -156,13 +160,16 @@ def summarize(
     Parameters
     ----------
     tally
-        The scores, as a `ScoreTally`; its given prior, if it has one, is the prior that the page opens with.
+        The scores, as a `ScoreTally`; its given prior, if it has one, is the prior that the page opens with. A
+        `ScoreSketch` knows the cuts at the edges of its bins only: the page says so.
     metric
         The metric that the page opens with; with `cut`, that of the cut.
     metrics
         Further metrics of one's own; the catalogue and costs are always there.
     cut
         The cut that the page opens at; the best for `metric` unless said otherwise.
+    confidence
+        The confidence of the band around the curve, which holds at all thresholds at once. Weighted rows get no band.
     title
         The page's heading.
 
@@ -195,7 +202,7 @@ def summarize(
         prior=float(positives / (positives + negatives)),
         given_prior=prior,
         is_whole=len(at) == len(candidates.accepted),
-        hull_vertices=len(tally.hull.accepted),
+        in_bins=not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
             threshold=[
@@ -208,8 +215,9 @@ def summarize(
         histogram=_histogram(candidates, axis),
         metrics=[_metric(one, candidates, at) for one in listed],
         left_out=left_out,
-        bands={},
-        band_note="",
+        bands=_bands(tally, listed, confusion, confidence),
+        band_note=f"Shaded: where the curve of all rows of this kind runs, at every threshold at once, with "
+        f"{100 * confidence:g} % confidence, if the model was not trained on these rows.",
         chosen=CutDict(
             at=int(np.searchsorted(at, _position(candidates, cut.threshold))),
             threshold=_plain(cut.threshold),
@@ -333,6 +341,23 @@ def _cells(metric: LinearFractionalMetric, candidates: Candidates) -> tuple[Cell
 
 def _weights(metric: LinearFractionalMetric, positives: float, negatives: float) -> NDArray[np.float64]:
     return np.array(metric.cells(positives, negatives), dtype=float)
+
+
+def _bands(tally: Tallied, metrics: Sequence[Metric], confusion: Confusion, confidence: float) -> dict[str, BandDict]:
+    """The band of each metric of which something is known; of rows that are not counts, none."""
+    if not isinstance(tally, ScoreTally) or tally.weight is not tally.rows:
+        return {}
+    found = {}
+    for metric in metrics:
+        if metric.extremes_at_corners and metric.name not in LAST:
+            lower, upper = curve_band(metric, tally, confusion, confidence)
+            found[metric.name] = BandDict(lower=_rounded(lower), upper=_rounded(upper))
+    return found
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    """For drawing only: four digits are more than a screen shows."""
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _plain(number: float) -> float | str:

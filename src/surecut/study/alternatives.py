@@ -19,7 +19,7 @@ from scipy import special
 
 from surecut import get_metric, tune_threshold
 from surecut.study.benchmarks import binary_names, random_split
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import BINARY
 
 if TYPE_CHECKING:
@@ -51,14 +51,10 @@ def two_steps(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:
 def cost_sensitive_sequence(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:
     """Train for every cost of the grid, take the classifier whose F is best."""
     f1 = get_metric("f1")
-    best, scorer = -1.0, None
-    for t in COSTS:
-        trained = BINARY[learner](learn.X, learn.y, seed, sample_weight=np.where(learn.y == 1, 2 - t, t))
-        value = f1.score(tune.y, trained.score(tune.X) >= 0)
-        if value > best:
-            best, scorer = value, trained
-    assert scorer is not None  # F is never negative
-    return Classifier(lambda X: scorer.score(X) >= 0, len(COSTS))
+    weights = (np.where(learn.y == 1, 2 - t, t) for t in COSTS)
+    trained = [BINARY[learner](learn.X, learn.y, seed, sample_weight=weight) for weight in weights]
+    best = max(trained, key=lambda scorer: f1.score(tune.y, scorer.score(tune.X) >= 0))
+    return Classifier(lambda X: best.score(X) >= 0, len(trained))
 
 
 def bisection(learner: str, learn: Part, tune: Part, seed: int) -> Classifier:
@@ -98,7 +94,7 @@ METHODS: dict[str, tuple[Callable[..., Classifier], str]] = {
 
 def cells(scale: str) -> list[Cell]:
     largest, repetitions = {"smoke": (1_000, 2), "quick": (10_000, 5), "paper": (100_000, 20)}[scale]
-    return [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition, "method": method}
         for dataset in binary_names()
         for n in SIZES[dataset]
@@ -106,6 +102,7 @@ def cells(scale: str) -> list[Cell]:
         for repetition in range(repetitions)
         for method in METHODS
     ]
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:

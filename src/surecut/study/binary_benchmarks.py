@@ -12,7 +12,7 @@ import numpy as np
 from surecut import get_metric, tune_threshold
 from surecut.losses import get_loss
 from surecut.study.benchmarks import binary_names, random_split
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import BINARY, SURROGATES
 
 if TYPE_CHECKING:
@@ -29,13 +29,14 @@ SIZES["gisette"] = SIZES["mnist49"]
 
 def cells(scale: str) -> list[Cell]:
     largest, repetitions = {"smoke": (1_000, 2), "quick": (50_000, 5), "paper": (400_000, 20)}[scale]
-    return [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition}
         for dataset in binary_names()
         for n in SIZES[dataset]
         if n <= largest
         for repetition in range(repetitions)
     ]
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:

@@ -42,7 +42,7 @@ LARGEST = 1e300
 
 def cells(scale: str) -> list[Cell]:
     sizes, blocks, repetitions = {
-        "smoke": ((100, 1_000, 10_000), 2, 200),
+        "smoke": ((100, 300, 1_000), 2, 200),
         "quick": (SIZES, 2, 5_000),
         "paper": (SIZES, 10, 10_000),
     }[scale]

@@ -59,6 +59,14 @@ class Experiment:
         return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()]))
 
 
+def cheap_first(cells: list[Cell]) -> list[Cell]:
+    """Cells of n rows and several repetitions in the order of n times the repetition.
+
+    A run that is stopped then has many repetitions of small training sets, and some of large ones.
+    """
+    return sorted(cells, key=lambda cell: cell["n"] * (cell["repetition"] + 1))
+
+
 class Verdict(Enum):
     """What our measurements say about a claim."""
 
@@ -98,7 +106,7 @@ class Estimate:
     """A mean and its standard error.
 
     >>> print(Estimate.of([0.25, 0.5, 0.75]))
-    0.5 ± 0.14
+    0.50 ± 0.14
     """
 
     mean: float

@@ -2,6 +2,9 @@
 
 An algorithm is a learner and what its thresholds are tuned for: F or AM, a threshold for each label (macro) or one for
 all (micro). Beyond the paper: thresholds tuned on shrunken labels, and boosted trees in place of a linear model.
+
+The test set is always the same, so that standard errors are over the draws of training and tuning rows alone. Features
+are as they stand in the files.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut import Confusion, ScoreTally, datasets, get_metric, tune_threshold
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict
+from surecut import Confusion, datasets, get_metric, tune_thresholds
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
 from surecut.study.learners import MULTILABEL
 
 if TYPE_CHECKING:
@@ -22,6 +25,14 @@ if TYPE_CHECKING:
 
 PAPER = {"LR": "-", "SVM": "--"}
 """The paper's learners, and how they are drawn."""
+
+ALGORITHMS: dict[str, tuple[str, float | str]] = {
+    "LR": ("LR", 0.0),
+    "SVM": ("SVM", 0.0),
+    "trees": ("trees", 0.0),
+    "LR shrunken": ("LR", "auto"),
+}
+"""A learner and the shrinkage of its thresholds, by the name of both."""
 
 METRICS, AVERAGES = ("f1", "am"), ("macro", "micro")
 MEASURES = {
@@ -35,58 +46,45 @@ SIZES = {
     "yeast": (200, 400, 800, 1_500),
     "mediamill": (300, 1_000, 3_000, 10_000, 30_993),
 }
-TREES = (5, 3_000)
+TREES = (5, 1_500)
 """Trees are slow: this many repetitions, up to this n."""
 
 
 def cells(scale: str) -> list[Cell]:
-    """Small training sets first, so that a run that is stopped has all repetitions of what it has."""
     largest, repetitions = {"smoke": (200, 2), "quick": (3_000, 5), "paper": (30_993, 20)}[scale]
-    every = [
+    every: list[Cell] = [
         {"dataset": dataset, "n": n, "repetition": repetition, "learner": learner}
         for dataset, sizes in SIZES.items()
         for n in sizes
         if n <= largest
         for repetition in range(repetitions)
-        for learner in MULTILABEL
+        for learner in ALGORITHMS
         if learner != "trees" or (repetition < TREES[0] and n <= TREES[1])
     ]
-    return sorted(every, key=lambda cell: cell["n"])
+    return cheap_first(every)
 
 
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
     (X, Y), (X_test, Y_test) = dense(cell["dataset"])
     drawn = generator.permutation(len(Y))[: cell["n"]]
     learn, tune = np.split(drawn, [2 * len(drawn) // 3])
-    score = MULTILABEL[cell["learner"]](X[learn], Y[learn], int(generator.integers(2**31)))
+    learner, shrinkage = ALGORITHMS[cell["learner"]]
+    score = MULTILABEL[learner](X[learn], Y[learn], int(generator.integers(2**31)))
     tuning_scores, test_scores = score(X[tune]), score(X_test)
     rows: list[Row] = []
     for metric in METRICS:
         for average in AVERAGES:
-            cut = thresholds(Y[tune], tuning_scores, metric, average)
-            confusion = confusion_of(Y_test, (test_scores >= cut) & (cut < np.inf))
+            cut = tune_thresholds(Y[tune], tuning_scores, metric=metric, average=average, shrinkage=shrinkage)
+            confusion = confusion_of(Y_test, cut.predict(test_scores))
             rows.append({"tuned_for": f"{average}_{metric}"} | measures(confusion))
     return rows
 
 
 @lru_cache(maxsize=3)
-def dense(name: str) -> tuple[tuple[Any, NDArray[np.int8]], tuple[Any, NDArray[np.int8]]]:
+def dense(name: str) -> list[tuple[NDArray[np.float64], NDArray[np.int8]]]:
     """Features and labels of both parts; these features have hardly a zero, so they are dense here."""
     dataset = datasets.load(name)
-    assert dataset.test is not None  # all three data sets are split
-    return (dataset.train.X.toarray(), dataset.train.y), (dataset.test.X.toarray(), dataset.test.y)
-
-
-def thresholds(Y: NDArray[np.int8], scores: NDArray[np.float64], metric: str, average: str) -> NDArray[np.float64]:
-    """A threshold per label; a label whose metric is undefined on these rows takes the shared one."""
-    tallies = [ScoreTally.from_scores(y, s) for y, s in zip(Y.T, scores.T, strict=True)]
-    shared = tune_threshold(Y.ravel(), scores.ravel(), metric=metric).threshold
-    if average == "micro":
-        return np.full(Y.shape[1], shared)
-    tunable = Y.max(axis=0) > 0 if metric == "f1" else Y.max(axis=0) > Y.min(axis=0)
-    return np.array(
-        [tally.best_cut(metric).threshold if able else shared for tally, able in zip(tallies, tunable, strict=True)]
-    )
+    return [(part.X.toarray(), part.y) for part in (dataset.train, dataset.test) if part is not None]
 
 
 def confusion_of(Y: NDArray[np.int8], predicted: NDArray[np.bool_]) -> Confusion:
@@ -112,7 +110,7 @@ def measures(confusion: Confusion) -> Row:
 def figures(table: pd.DataFrame) -> dict[str, Figure]:
     names = [dataset for dataset in SIZES if dataset in set(table.dataset)]
     eight = {f"eight-algorithms-{dataset}": _eight_algorithms(table[table.dataset == dataset]) for dataset in names}
-    return eight | {"stronger-learner": _stronger(table, names)}
+    return eight | {"beyond-the-paper": _beyond_the_paper(table, names)}
 
 
 def _eight_algorithms(table: pd.DataFrame) -> Figure:
@@ -132,14 +130,14 @@ def _eight_algorithms(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _stronger(table: pd.DataFrame, names: list[str]) -> Figure:
+def _beyond_the_paper(table: pd.DataFrame, names: list[str]) -> Figure:
     """Each learner tuned for the measure that is drawn."""
     from surecut.study.figures import curve, means, panels, sizes_axis, tidy
 
     figure, axes = panels(len(names), len(MEASURES), width=3.4, height=2.8)
     for row, dataset in enumerate(names):
         for column, (measure, title) in enumerate(MEASURES.items()):
-            for look, learner in enumerate(MULTILABEL):
+            for look, learner in enumerate(ALGORITHMS):
                 line = means(_own(table, dataset, measure, learner), measure)
                 curve(axes[row, column], line.n, line["mean"], line.error, learner, look)
             tidy(axes[row, column], title=f"{dataset}: {title}")
@@ -174,6 +172,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         *([_shared_threshold_on_scene(table)] if "scene" in names else []),
         _svm_against_lr(table, names),
         _trees_against_lr(table, names),
+        _shrunken_against_lr(table, names),
     ]
 
 
@@ -182,8 +181,8 @@ def _tuned_lr_is_best(table: pd.DataFrame, names: list[str]) -> Claim:
     for dataset in names:
         for n in sorted(table[table.dataset == dataset].n.unique()):
             for measure in MEASURES:
-                values = wide(table, dataset, measure, n).drop(columns="trees", errors="ignore")
-                if not {"LR", "SVM"} <= set(values.columns.get_level_values(0)):
+                values = wide(table[table.learner.isin(PAPER)], dataset, measure, n).dropna()
+                if not set(PAPER) <= set(values.columns.get_level_values(0)):
                     continue
                 cells += 1
                 winner: Any = values.mean().idxmax()
@@ -202,20 +201,24 @@ def _tuned_lr_is_best(table: pd.DataFrame, names: list[str]) -> Claim:
 
 
 def _shared_threshold_on_scene(table: pd.DataFrame) -> Claim:
-    n = largest(table, "scene")
-    gains = {
-        f"{learner} {MEASURES[f'macro_{metric}']}": Estimate.of(
-            values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"]
-        )
-        for metric in METRICS
-        for values in [wide(table, "scene", f"macro_{metric}", n)]
-        for learner in PAPER
-    }
+    sizes = sorted(table[table.dataset == "scene"].n.unique())
+    gains: dict[str, list[Estimate]] = {}
+    for metric in METRICS:
+        for learner in PAPER:
+            for n in sizes:
+                values = wide(table, "scene", f"macro_{metric}", n)
+                gain = Estimate.of(values[learner, f"micro_{metric}"] - values[learner, f"macro_{metric}"])
+                gains.setdefault(f"{learner} {MEASURES[f'macro_{metric}']}", []).append(gain)
+    every = [gain for each in gains.values() for gain in each]
+    ahead, behind = sum(gain.is_above(0) for gain in every), sum(gain.is_below(0) for gain in every)
+    listed = "; ".join(f"{what} {', '.join(map(str, each))}" for what, each in gains.items())
     return Claim(
         "On scene, one threshold tuned for the micro average beats thresholds tuned for the macro average, even on "
         "macro-averaged metrics.",
-        Verdict.of(all(gain.is_above(0) for gain in gains.values())),
-        f"n = {n:,}, micro-tuned minus macro-tuned: " + ", ".join(f"{what} {gain}" for what, gain in gains.items()),
+        Verdict.of(ahead > len(every) / 2),
+        f"micro-tuned minus macro-tuned at n = {', '.join(f'{n:,}' for n in sizes)}: {listed}; ahead by two standard "
+        f"errors in {ahead} of {len(every)}, behind in {behind}",
+        remark="Where it is ahead at small n and fades as n grows, it is overfitting, as the paper suspects.",
     )
 
 
@@ -235,6 +238,19 @@ def _trees_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
         "(Ours) A stronger first step, gradient-boosted trees, gives better measures after the same second step.",
         Verdict.of(sum(gain.is_above(0) for gain in gains.values()) > len(gains) / 2),
         "trees minus LR, each tuned for the measure, at the largest n that has both: " + _listed(table, gains, "trees"),
+    )
+
+
+def _shrunken_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
+    text = "(Ours) Thresholds tuned on shrunken labels overfit less: better macro averages."
+    if "LR shrunken" not in set(table.learner):
+        return Claim(text, Verdict.NOT_TESTABLE, "it was not run")
+    gains = {case: gain for case, gain in _gains(table, names, "LR shrunken").items() if "macro" in case[1]}
+    return Claim(
+        text,
+        Verdict.of(all(gain.mean > 0 for gain in gains.values())),
+        "LR with shrunken thresholds minus LR, each tuned for the measure, at the largest n that has both: "
+        + _listed(table, gains, "LR shrunken"),
     )
 
 

@@ -53,8 +53,8 @@ class Chapter:
     def _unfinished(self) -> str:
         if not self.manifest["unfinished"]:
             return ""
-        listed = "; ".join(f"{name} {these}" for name, these in self.manifest["unfinished"].items())
-        return f"; not finished: cells among {listed}"
+        listed = "; ".join(f"{name}: {count}" for name, count in self.manifest["unfinished"].items())
+        return f". Repetitions finished, where not all are: {listed}"
 
 
 def write_report(out: Path) -> list[Path]:

@@ -66,12 +66,15 @@ def run(
 
 
 def run_cell(name: str, store: Store, cell: Cell, seed: int) -> None:
-    """Run one cell and save it. One thread, so that sums are formed in the same order on every machine and job."""
+    """Run one cell and save it, with its CPU time.
+
+    One thread, so that sums are formed in the same order whatever else runs.
+    """
     experiment = get_experiment(name)
-    start = time.perf_counter()
+    start = time.process_time()
     with threadpool_limits(1):
         rows = experiment.run(cell, experiment.generator(cell, seed))
-    store.save(cell, rows, time.perf_counter() - start)
+    store.save(cell, rows, time.process_time() - start)
 
 
 def manifest_of(name: str, scale: str, seed: int) -> dict[str, Any]:

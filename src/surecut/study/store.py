@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from surecut.study.experiment import Cell, Row
 
 RESULTS, MANIFEST, CELLS = "results.csv", "manifest.json", "cells"
+REPETITIONS = ("repetition", "block", "model")
+"""Parameters that only tell repetitions of the same apart."""
 
 
 class StoreError(ValueError):
@@ -72,7 +74,7 @@ class Store:
             "finished": len(documents),
             "seconds_of_computing": round(sum(document["seconds"] for document in documents), 1),
             "parameters": parameters_of(cells),
-            "unfinished": parameters_of([cell for cell in cells if self._path(cell) not in done]),
+            "unfinished": unfinished(cells, [self._path(cell) in done for cell in cells]),
         }
         write_whole(self.folder / MANIFEST, (json.dumps(manifest | finished, indent=2) + "\n").encode())
 
@@ -102,3 +104,16 @@ def parameters_of(cells: list[Cell]) -> dict[str, str]:
     """
     names = dict.fromkeys(name for cell in cells for name in cell)
     return {name: ", ".join(dict.fromkeys(str(cell[name]) for cell in cells)) for name in names}
+
+
+def unfinished(cells: list[Cell], done: list[bool]) -> dict[str, str]:
+    """How many repetitions are finished of what has not all of them.
+
+    >>> unfinished([{"n": 100, "repetition": 0}, {"n": 100, "repetition": 1}], [True, False])
+    {'n 100': '1 of 2'}
+    """
+    counts: dict[str, list[bool]] = {}
+    for cell, is_done in zip(cells, done, strict=True):
+        named = ", ".join(f"{name} {value}" for name, value in cell.items() if name not in REPETITIONS)
+        counts.setdefault(named, []).append(is_done)
+    return {named: f"{sum(these)} of {len(these)}" for named, these in counts.items() if not all(these)}

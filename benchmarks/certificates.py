@@ -1,0 +1,746 @@
+"""What the certificates promise, and how often they keep it: coverage, gap, regret, constraints, beside MAPIE.
+
+Scores are s = sigmoid(2z − b) of a normal z, labels are drawn with s as probability, so that the truth at a cut is an
+integral that is known to the last digit that matters. One sample serves all metrics and methods. The work is cut into
+blocks, each of which is kept in a file: a run that was stopped goes on where it was.
+
+    python benchmarks/certificates.py             # everything; some 25 minutes on two idle cores
+    python benchmarks/certificates.py --blocks 1  # a first look: the first block of every cell
+    python benchmarks/certificates.py --report    # only tables and picture, of the blocks that are there
+
+Written: ``results/certificates.md``, ``results/certificates.csv`` and ``docs/images/certificates.svg``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import math
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special
+
+import surecut
+from surecut import ScoreTally, bootstrap, certify, tune_threshold
+from surecut.certificates import confusion_at, uniform_limits, uniform_value_limits, value_limits
+from surecut.constraints import InfeasibleError
+from surecut.cut import Cut
+from surecut.metrics import Metric, Utility, get_metric
+from surecut.theory import constants, estimation_term
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PICTURE = HERE.parent / "docs" / "images" / "certificates.svg"
+
+ERROR = 0.05
+METRICS: tuple[Metric, ...] = (*map(get_metric, ("f1", "f2", "jaccard", "am", "kappa")), Utility(fp=-1, fn=-5))
+NAMES = ("F1", "F2", "Jaccard", "AM", "kappa", "cost 1 : 5")
+PRIORS = (0.5, 0.1, 0.01)
+SIZES = (500, 2_000, 10_000, 100_000)
+TUNING_SHARE = 1 / 3
+
+BLOCK = 250
+BLOCKS = 8
+"""Of 250 repetitions each."""
+BOOTSTRAP_BLOCKS = 4
+RESAMPLES = 400
+"""The bootstrap is dear: fewer repetitions, and fewer resamples than the 2,000 by default."""
+CASE = 1.5
+"""The b of the case beside MAPIE."""
+
+
+# --- The truth -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Population:
+    """s = sigmoid(2z − b), y ~ Bernoulli(s); the scores as they are, or rounded to two decimals."""
+
+    b: float
+    tied: bool = False
+
+    @classmethod
+    def of_prior(cls, prior: float, tied: bool = False) -> Population:
+        return cls(float(optimize.brentq(lambda b: cls(b).prior - prior, -20, 20)), tied)
+
+    def draw(self, random: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and scores."""
+        probability = special.expit(2 * random.standard_normal(rows) - self.b)
+        labels = random.random(rows) < probability
+        return labels, probability.round(2) if self.tied else probability
+
+    @cached_property
+    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A grid of z, and the mass of negatives and of positives above each of its points."""
+        z = np.linspace(-10, 10, 200_001)
+        density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        positive = special.expit(2 * z - self.b)
+
+        def above(values: np.ndarray) -> np.ndarray:
+            steps = (values[1:] + values[:-1]) / 2 * np.diff(z)
+            return np.concatenate((np.cumsum(steps[::-1])[::-1], [0.0]))
+
+        return z, above(density * (1 - positive)), above(density * positive)
+
+    @property
+    def prior(self) -> float:
+        return float(self.table[2][0])
+
+    def rates(self, threshold: Any) -> tuple[Any, Any]:
+        """FP and FN of cuts, as shares of all rows."""
+        lowest = np.asarray(threshold, dtype=float)
+        if self.tied:  # the lowest probability that is rounded to an accepted score
+            lowest = np.ceil(100 * lowest - 1e-9) / 100 - 0.005
+        z, fp, tp = self.table
+        at = np.where(np.isposinf(threshold), 10.0, (special.logit(np.clip(lowest, 0, 1)) + self.b) / 2)
+        return np.interp(at, z, fp), self.prior - np.interp(at, z, tp)
+
+    def value(self, metric: Metric, threshold: float) -> float:
+        fp, fn = self.rates(threshold)
+        return float(metric.value(fp=fp, fn=fn, prior=self.prior))
+
+    @cache  # noqa: B019  # a handful of populations, for the whole run
+    def best(self, metric: Metric) -> float:
+        """The value of the best threshold."""
+        every = np.arange(1, 101) / 100 if self.tied else special.expit(2 * self.table[0][::10] - self.b)
+        fp, fn = self.rates(every)
+        return float(np.nanmax(metric.value(fp=fp, fn=fn, prior=self.prior)))
+
+
+# --- Work that can be stopped ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """A block of repetitions of one experiment in one cell."""
+
+    part: str
+    prior: float
+    """Of the population; NaN for the case beside MAPIE."""
+    rows: int
+    tied: bool
+    block: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.part}_{self.prior}_{self.rows}_{'tied' if self.tied else 'continuous'}_{self.block}.npz"
+
+    @property
+    def population(self) -> Population:
+        return Population(CASE) if math.isnan(self.prior) else Population.of_prior(self.prior, self.tied)
+
+    @property
+    def random(self) -> np.random.Generator:
+        seed = hashlib.sha256(self.name.encode()).digest()
+        return np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
+
+
+def run(task: Task, folder: Path) -> None:
+    """Do a block unless its file is there; the file comes whole or not at all."""
+    path = folder / task.name
+    if path.exists():
+        return
+    warnings.simplefilter("ignore")  # MAPIE warns about undefined precision at the ends of its grid
+    start = time.process_time()
+    arrays = PARTS[task.part](task)
+    unfinished = path.with_suffix(".unfinished.npz")
+    np.savez(unfinished, seconds=time.process_time() - start, **arrays)
+    unfinished.rename(path)
+    print(f"{time.strftime('%H:%M:%S')} {task.name}", file=sys.stderr, flush=True)
+
+
+def load(folder: Path, tasks: Iterable[Task]) -> dict[str, np.ndarray]:
+    """The blocks of one cell that are there, one after the other; empty where there is none."""
+    found = [np.load(folder / task.name) for task in tasks if (folder / task.name).exists()]
+    if not found:
+        return {}
+    return {name: np.concatenate([np.atleast_1d(block[name]) for block in found]) for name in found[0]}
+
+
+# --- Coverage and gap ------------------------------------------------------------------------------------------------
+
+
+def tuned(tally: ScoreTally, metric: Metric) -> Cut | None:
+    """The best cut, or None where the metric is not defined on these rows: nothing is promised then."""
+    try:
+        return tally.best_cut(metric)
+    except ValueError:
+        return None
+
+
+@cache
+def cached_limits(metric: int, cells: tuple[float, ...]) -> tuple[float, float]:
+    """`holdout`, which depends on the four counts only."""
+    lower, upper, _ = value_limits(METRICS[metric], np.array(cells), ERROR)
+    return lower, upper
+
+
+def holdout(metric: int, cut: Cut, tally: ScoreTally) -> tuple[float, float] | None:
+    """As `certify` does it, with repeated counts looked up."""
+    negatives, positives = tally.rows.sum(axis=0)
+    at = confusion_at(cut, tally)
+    cells = tuple(map(float, (at.tp, at.fp, at.fn, at.tn)))
+    if not positives or not negatives or math.isnan(METRICS[metric].evaluate(at)):
+        return None
+    return cached_limits(metric, cells)
+
+
+def coverage(task: Task) -> dict[str, np.ndarray]:
+    """Truth, lower and upper limit, (repetitions, metrics, 3), by method; NaN where nothing is promised."""
+    random, population, rows = task.random, task.population, task.rows
+    by_holdout, by_uniform = np.full((2, BLOCK, len(METRICS), 3), np.nan)
+    theorem = np.full((BLOCK, len(METRICS)), np.nan)
+    for repetition in range(BLOCK):
+        labels, scores = population.draw(random, rows)
+        first = round(rows * TUNING_SHARE)
+        tuning = ScoreTally.from_scores(labels[:first], scores[:first])
+        kept = ScoreTally.from_scores(labels[first:], scores[first:])
+        everything = tuning + kept
+        for index, metric in enumerate(METRICS):
+            cut = tuned(tuning, metric)
+            if cut is not None and (limits := holdout(index, cut, kept)) is not None:
+                by_holdout[repetition, index] = population.value(metric, cut.threshold), *limits
+            if (cut := tuned(everything, metric)) is not None:
+                limits = uniform_value_limits(metric, everything, confusion_at(cut, everything), ERROR)
+                by_uniform[repetition, index] = population.value(metric, cut.threshold), *limits
+                if repetition < 20:
+                    theorem[repetition, index] = certify(cut, method="theorem", confidence=1 - ERROR).regret_bound
+    return {"holdout": by_holdout, "uniform": by_uniform, "theorem": theorem}
+
+
+def bootstrapped(task: Task) -> dict[str, np.ndarray]:
+    """The same for the bootstrap of the tuning rows; one set of resamples serves all metrics."""
+    random, population = task.random, task.population
+    found = np.full((BLOCK, len(METRICS), 3), np.nan)
+    for repetition in range(BLOCK):
+        tally = ScoreTally.from_scores(*population.draw(random, task.rows))
+        cuts = [tuned(tally, metric) for metric in METRICS]
+        if None in cuts:
+            continue
+        drawn = bootstrap.resample(cuts, tally, True, None, RESAMPLES, random, False)
+        for index, (metric, cut, one) in enumerate(zip(METRICS, cuts, drawn, strict=True)):
+            lower, upper = np.nanquantile(one.values, [ERROR, 1 - ERROR]) - one.optimism
+            found[repetition, index] = population.value(metric, cut.threshold), lower, upper
+    return {"bootstrap": found}
+
+
+# --- The case beside MAPIE -------------------------------------------------------------------------------------------
+
+SHARES = {"1/2": 1 / 2, "1/3": 1 / 3, "1/4": 1 / 4, "1/5": 1 / 5, "1/8": 1 / 8, "n^(−1/3)": None}
+"""Shares of the rows that tune; the last one falls with their number."""
+CASE_SIZES = (500, 2_000, 10_000)
+MAPIE_BLOCK = {500: 100, 2_000: 60, 10_000: 20}
+MAPIE_BLOCKS = 4
+
+
+def shares(task: Task) -> dict[str, np.ndarray]:
+    """(repetitions, shares, 2): the truth and the certified value of F1 for several shares of tuning rows."""
+    random, population, metric = task.random, task.population, METRICS[0]
+    found = np.full((BLOCK, len(SHARES), 2), np.nan)
+    for repetition in range(BLOCK):
+        labels, scores = population.draw(random, task.rows)
+        for index, share in enumerate(SHARES.values()):
+            first = round(task.rows * (share or task.rows ** (-1 / 3)))
+            cut = tuned(ScoreTally.from_scores(labels[:first], scores[:first]), metric)
+            if cut is None:
+                continue
+            limits = holdout(0, cut, ScoreTally.from_scores(labels[first:], scores[first:]))
+            if limits is not None:
+                found[repetition, index] = population.value(metric, cut.threshold), limits[0]
+    return {"found": found}
+
+
+def controller(scores: np.ndarray, labels: np.ndarray, risk: Any, level: float, best: Any) -> float | None:
+    """MAPIE's threshold, at its own 100 candidates; None where it finds none."""
+    from mapie.risk_control import BinaryClassificationController
+
+    found = BinaryClassificationController(
+        predict_function=lambda scores: np.column_stack((1 - scores, scores)),
+        risk=risk,
+        target_level=level,
+        confidence_level=1 - ERROR,
+        best_predict_param_choice=best,
+    ).calibrate(scores, labels.astype(int))
+    return None if found.best_predict_param is None else float(found.best_predict_param)
+
+
+def mapie(task: Task) -> dict[str, np.ndarray]:
+    """(repetitions, 2): the truth and the certified F1 of MAPIE: the highest level for which it finds a threshold.
+
+    It has no F1, which is no mean over rows; but the Jaccard index J is one over the rows that are or are called
+    positive, and F1 = 2 J / (1 + J).
+    """
+    from mapie.risk_control import BinaryRisk
+
+    jaccard = BinaryRisk(
+        risk_occurrence=lambda truth, predicted: (truth == 1) & (predicted == 1),
+        risk_condition=lambda truth, predicted: (truth == 1) | (predicted == 1),
+        higher_is_better=True,
+    )
+    random, population, metric = task.random, task.population, METRICS[0]
+    repetitions = MAPIE_BLOCK[task.rows]
+    found = np.full((repetitions, 2), np.nan)
+    for repetition in range(repetitions):
+        labels, scores = population.draw(random, task.rows)
+        low, high = 0.2, 0.6
+        while high - low > 0.001:
+            middle = (low + high) / 2
+            threshold = controller(scores, labels, jaccard, middle, jaccard)
+            if threshold is None:
+                high = middle
+            else:
+                low = middle
+                found[repetition] = population.value(metric, threshold), 2 * low / (1 + low)
+    return {"found": found}
+
+
+# --- Regret ----------------------------------------------------------------------------------------------------------
+
+REGRET_BLOCK = {500: 250, 2_000: 100, 10_000: 50, 100_000: 25}
+REGRET_BLOCKS = 2
+
+
+def regret(task: Task) -> dict[str, np.ndarray]:
+    """(repetitions, metrics, 3): the true regret against the best threshold, uniform's bound, and Theorem 3's."""
+    random, population = task.random, task.population
+    repetitions = REGRET_BLOCK[task.rows]
+    found = np.full((repetitions, len(METRICS), 3), np.nan)
+    for repetition in range(repetitions):
+        tally = ScoreTally.from_scores(*population.draw(random, task.rows))
+        for index, metric in enumerate(METRICS):
+            if (cut := tuned(tally, metric)) is None:
+                continue
+            _, _, bound = uniform_limits(metric, tally, confusion_at(cut, tally), ERROR)
+            best = population.best(metric)
+            known = estimation_term(constants(metric, population.prior, best), task.rows, 1 - ERROR)
+            found[repetition, index] = best - population.value(metric, cut.threshold), bound, known
+    return {"found": found}
+
+
+# --- Constraints -----------------------------------------------------------------------------------------------------
+
+LEVEL = 0.8
+CONSTRAINT = f"precision>={LEVEL}"
+
+
+def constraint(task: Task) -> dict[str, np.ndarray]:
+    """(repetitions, 3, 2): the true precision and recall of the plain cut, of the assured one, and of MAPIE's."""
+    from mapie.risk_control import precision, recall
+
+    random, population = task.random, task.population
+    found = np.full((BLOCK, 3, 2), np.nan)
+    for repetition in range(BLOCK):
+        labels, scores = population.draw(random, task.rows)
+        thresholds: list[float | None] = []
+        for confidence in (None, 1 - ERROR):
+            try:
+                cut = tune_threshold(labels, scores, metric="recall", constraint=CONSTRAINT, confidence=confidence)
+                thresholds.append(cut.threshold)
+            except InfeasibleError:
+                thresholds.append(None)
+        by_mapie = task.block < MAPIE_BLOCKS and repetition < MAPIE_BLOCK[task.rows]
+        thresholds.append(controller(scores, labels, precision, LEVEL, recall) if by_mapie else math.nan)
+        for index, threshold in enumerate(thresholds):
+            if threshold is None:  # nothing is promised, and nothing found
+                found[repetition, index] = math.inf, 0.0
+            elif not math.isnan(threshold):
+                fp, fn = population.rates(threshold)
+                tp = population.prior - fn
+                found[repetition, index] = tp / (tp + fp), tp / population.prior
+    return {"found": found}
+
+
+PARTS: dict[str, Callable[[Task], dict[str, np.ndarray]]] = {
+    "shares": shares,
+    "mapie": mapie,
+    "coverage": coverage,
+    "regret": regret,
+    "bootstrap": bootstrapped,
+    "constraint": constraint,
+}
+MOST_BLOCKS = {"mapie": MAPIE_BLOCKS, "regret": REGRET_BLOCKS, "bootstrap": BOOTSTRAP_BLOCKS, "constraint": 4}
+
+
+def cells(part: str) -> Iterator[tuple[float, int, bool]]:
+    """Prior, rows and ties of an experiment's cells."""
+    if part in ("coverage", "regret", "bootstrap"):
+        for rows in SIZES:
+            for prior in PRIORS:
+                for tied in (False, True):
+                    yield prior, rows, tied
+        return
+    for rows in CASE_SIZES:
+        yield math.nan, rows, False
+        if part == "shares":
+            for prior in PRIORS:
+                yield prior, rows, False
+
+
+def tasks(part: str, blocks: int = BLOCKS) -> Iterator[Task]:
+    """The blocks of one experiment, the first ones of every cell first."""
+    for block in range(min(blocks, MOST_BLOCKS.get(part, BLOCKS))):
+        for cell in cells(part):
+            yield Task(part, *cell, block)
+
+
+# --- Tables ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the coverage experiment, one metric, one method: a line of the CSV."""
+
+    method: str
+    metric: str
+    prior: float
+    rows: int
+    scores: str
+    repetitions: int
+    promised: float
+    """The share of the repetitions in which there was a promise at all; none is made without rows of both classes."""
+    coverage_lower: float
+    """The share of all repetitions in which the truth was not below the lower limit (no promise is kept, too)."""
+    coverage_upper: float
+    gap: float
+    """Mean of the truth less the lower limit."""
+    certified: float
+    """Mean of the lower limit."""
+    truth: float
+
+    @classmethod
+    def of(cls, method: str, metric: str, cell: tuple[float, int, bool], found: np.ndarray) -> Row:
+        truth, lower, upper = found.T
+        promised = ~np.isnan(truth)
+        return cls(
+            method,
+            metric,
+            cell[0],
+            cell[1],
+            "two decimals" if cell[2] else "continuous",
+            len(found),
+            float(promised.mean()),
+            float(1 - (lower > truth).mean()),
+            float(1 - (upper < truth).mean()),
+            *(
+                float(values[promised].mean()) if promised.any() else math.nan
+                for values in (truth - lower, lower, truth)
+            ),
+        )
+
+
+def coverage_rows(folder: Path) -> list[Row]:
+    """What was found, cell by cell."""
+    found = []
+    for part, methods in (("coverage", ("holdout", "uniform")), ("bootstrap", ("bootstrap",))):
+        for cell in cells(part):
+            blocks = load(folder, (task for task in tasks(part) if (task.prior, task.rows, task.tied) == cell))
+            for method in methods if blocks else ():
+                for index, name in enumerate(NAMES):
+                    found.append(Row.of(method, name, cell, blocks[method][:, index]))
+    return found
+
+
+def table(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:
+    """A Markdown table, aligned for the eye too."""
+    lines = [list(header), *map(list, body)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+
+    def joined(line: list[str]) -> str:
+        others = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+        return "| " + " | ".join([line[0].ljust(widths[0]), *others]) + " |"
+
+    return "\n".join([joined(lines[0]), "| " + " | ".join(rule) + " |", *map(joined, lines[1:])])
+
+
+def by_cell(found: list[Row], method: str, show: Callable[[Row], str]) -> str:
+    """A line for every cell, a column for every metric."""
+    lines: dict[tuple[Any, ...], dict[str, str]] = {}
+    repetitions: dict[tuple[Any, ...], int] = {}
+    for row in found:
+        if row.method == method:
+            cell = (row.prior, row.rows, row.scores)
+            lines.setdefault(cell, {})[row.metric] = show(row)
+            repetitions[cell] = row.repetitions
+    return table(
+        ["P", "rows", "scores", "repetitions", *NAMES],
+        [
+            [f"{cell[0]:g}", f"{cell[1]:,}", cell[2], f"{repetitions[cell]:,}", *(line[name] for name in NAMES)]
+            for cell, line in lines.items()
+        ],
+    )
+
+
+def least_by_chance(found: list[Row]) -> Callable[[Row], float]:
+    """The coverage below which a cell of exactly 95 % falls so rarely that one of all cells does in 1 of 100 runs."""
+    from scipy import stats
+
+    return lambda row: float(stats.binom.ppf(0.01 / len(found), row.repetitions, 1 - ERROR) / row.repetitions)
+
+
+def coverage_verdict(found: list[Row], method: str) -> list[str]:
+    of_method = [row for row in found if row.method == method]
+    if not of_method:
+        return [method, "not run", "", "", ""]
+    limit = least_by_chance(of_method)
+    worst = min(of_method, key=lambda row: row.coverage_lower)
+    if method == "bootstrap":
+        near = [row for row in of_method if row.coverage_lower >= 1 - ERROR - 0.02]
+        verdict = f"{len(near)} of {len(of_method)} cells at 0.93 or above"
+    else:
+        low = [row for row in of_method if row.coverage_lower < limit(row)]
+        verdict = "met" if not low else f"missed in {len(low)} cells"
+    return [
+        method,
+        f"{worst.coverage_lower:.3f} ({worst.metric}, P = {worst.prior:g}, {worst.rows:,} rows, {worst.scores})",
+        f"{limit(worst):.3f}",
+        f"{np.mean([row.coverage_lower for row in of_method]):.3f}",
+        verdict,
+    ]
+
+
+def coverage_sections(found: list[Row]) -> list[str]:
+    parts = [
+        "## Coverage of the lower limit, nominally 0.95",
+        "A draw in which nothing could be promised (no rows of a class) counts as kept. *By chance* is the lowest"
+        " coverage that one of all cells of a method would show in one run of a hundred if each had exactly 0.95.",
+        table(
+            ["method", "lowest", "by chance", "mean", "verdict"],
+            [coverage_verdict(found, method) for method in ("holdout", "uniform", "bootstrap")],
+        ),
+    ]
+    for method, words in (
+        ("holdout", f"tuned on {TUNING_SHARE:.0%} of the rows, certified on the others"),
+        ("uniform", "tuned and certified on all rows"),
+        ("bootstrap", f"tuned and certified on all rows, {RESAMPLES} resamples"),
+    ):
+        if any(row.method == method for row in found):
+            parts += [
+                f"### {method}: {words}",
+                "Coverage of the lower limit:",
+                by_cell(found, method, lambda row: f"{row.coverage_lower:.3f}"),
+                "Mean gap, the truth at the cut less the lower limit:",
+                by_cell(found, method, lambda row: f"{row.gap:.4f}"),
+            ]
+    return parts
+
+
+def standard_error(values: np.ndarray) -> float:
+    return float(np.nanstd(values) / math.sqrt(max(1, np.isfinite(values).sum())))
+
+
+WANTED = {500: (0.070, 0.59), 2_000: (0.034, 0.635), 10_000: (0.015, 0.658)}
+"""Gap at most, certified F1 at least."""
+
+
+def case_sections(folder: Path) -> list[str]:
+    lines, shares_lines = [], []
+    for rows in CASE_SIZES:
+        ours = load(folder, (task for task in tasks("shares") if task.rows == rows and math.isnan(task.prior)))
+        theirs = load(folder, (task for task in tasks("mapie") if task.rows == rows))
+        if not ours:
+            continue
+        for name, found in (*((f"holdout, {name} tunes", ours["found"][:, i]) for i, name in enumerate(SHARES)),) + (
+            (("MAPIE, Jaccard risk", theirs["found"]),) if theirs else ()
+        ):
+            gap, certified = found[:, 0] - found[:, 1], found[:, 1]
+            met = np.nanmean(gap) <= WANTED[rows][0] and np.nanmean(certified) >= WANTED[rows][1]
+            lines.append(
+                [
+                    name,
+                    f"{rows:,}",
+                    f"{len(found):,}",
+                    f"{np.nanmean(gap):.4f} ± {standard_error(gap):.4f}",
+                    f"{np.nanmean(certified):.4f} ± {standard_error(certified):.4f}",
+                    f"{1 - (gap < 0).mean():.3f}",
+                    "met" if met else "missed",
+                ]
+            )
+    for prior in PRIORS:
+        for rows in CASE_SIZES:
+            ours = load(folder, (task for task in tasks("shares") if task.rows == rows and task.prior == prior))
+            if ours:
+                certified = np.nan_to_num(ours["found"][..., 1])
+                shares_lines.append([f"{prior:g}", f"{rows:,}", *(f"{mean:.4f}" for mean in certified.mean(axis=0))])
+    return [
+        "## The case s = sigmoid(2z − 1.5): F1, beside MAPIE",
+        "Wanted: a mean gap of at most "
+        + " / ".join(f"{WANTED[rows][0]:.3f}" for rows in CASE_SIZES)
+        + " and a mean certified F1 of at least "
+        + " / ".join(f"{WANTED[rows][1]:g}" for rows in CASE_SIZES)
+        + f" at {' / '.join(f'{rows:,}' for rows in CASE_SIZES)} rows. MAPIE's certified value is the highest level for"
+        " which its controller finds a threshold, by bisection to 0.001 of Jaccard; its gap depends on that, too.",
+        table(["", "rows", "repetitions", "gap", "certified F1", "coverage", "wanted"], lines),
+        "Which share of the rows should tune: the mean certified F1 at other priors, 0 where nothing is promised.",
+        table(["P", "rows", *SHARES], shares_lines),
+    ]
+
+
+def regret_sections(folder: Path) -> list[str]:
+    lines = []
+    for cell in cells("regret"):
+        found = load(folder, (task for task in tasks("regret") if (task.prior, task.rows, task.tied) == cell))
+        if not found or cell[2]:
+            continue
+        truth, bound, theorem = np.moveaxis(found["found"], -1, 0)
+        lines.append(
+            [
+                f"{cell[0]:g}",
+                f"{cell[1]:,}",
+                f"{len(truth)}",
+                *(
+                    f"{np.nanmean(truth[:, i]):.4f} / {np.nanmean(bound[:, i]):.4f} /"
+                    f" {np.nanmean(theorem[:, i]):.3g} ({np.nanmean(theorem[:, i]) / np.nanmean(bound[:, i]):.0f}×)"
+                    for i in range(len(METRICS))
+                ),
+            ]
+        )
+    every = [
+        load(folder, (task for task in tasks("regret") if (task.prior, task.rows, task.tied) == cell))
+        for cell in cells("regret")
+    ]
+    every = [found["found"] for found in every if found]
+    broken = sum(int((found[..., 0] > found[..., 1]).sum()) for found in every)
+    total = sum(found[..., 0].size for found in every)
+    return [
+        "## Regret against the best threshold: uniform beside Theorem 3",
+        "Mean of the true regret / the uniform bound / the second term of Theorem 3 with P and Ψ* known, and how many"
+        f" times the uniform bound is tighter. The uniform bound was broken in {broken} of {total:,} cases"
+        " (continuous and rounded scores together).",
+        table(["P", "rows", "repetitions", *NAMES], lines),
+    ]
+
+
+def constraint_sections(folder: Path) -> list[str]:
+    lines = []
+    for rows in CASE_SIZES:
+        found = load(folder, (task for task in tasks("constraint") if task.rows == rows))
+        if not found:
+            continue
+        for index, name in enumerate(("without confidence", "confidence=0.95", "MAPIE")):
+            precision, recall = found["found"][:, index].T
+            ran = ~np.isnan(precision)
+            lines.append(
+                [
+                    name,
+                    f"{rows:,}",
+                    f"{ran.sum():,}",
+                    f"{np.isfinite(precision[ran]).mean():.3f}",
+                    f"{(precision[ran] >= LEVEL).mean():.3f}",
+                    f"{recall[ran].mean():.4f} ± {standard_error(recall[ran]):.4f}",
+                ]
+            )
+    return [
+        f"## The most recall with {CONSTRAINT} on new rows",
+        "On the same samples of the same case. *Met*: the true precision reaches the level, or no cut is given (then"
+        " the recall counts as 0).",
+        table(["", "rows", "repetitions", "a cut is given", "met", "true recall"], lines),
+    ]
+
+
+def draw_picture(folder: Path, found: list[Row]) -> None:
+    """The four methods' width against n, for F1."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "surecut"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(PRIORS), figsize=(10, 3.6), sharey=True, layout="constrained")
+    colours = {"theorem": "0.55", "uniform": "C1", "holdout": "C0", "bootstrap": "C2"}
+    for axis, prior in zip(axes, PRIORS, strict=True):
+        for method, colour in colours.items():
+            if method == "theorem":
+                points = []
+                for rows in SIZES:
+                    blocks = load(
+                        folder, (t for t in tasks("coverage") if (t.prior, t.rows, t.tied) == (prior, rows, False))
+                    )
+                    if blocks:
+                        points.append((rows, np.nanmean(blocks["theorem"][:, 0]) / 2))
+            else:
+                points = [
+                    (row.rows, row.gap)
+                    for row in found
+                    if (row.method, row.metric, row.prior, row.scores) == (method, NAMES[0], prior, "continuous")
+                ]
+            if points:
+                axis.loglog(*zip(*points, strict=True), marker="o", markersize=4, color=colour, label=method)
+        axis.axhline(1.0, color="0.8", linewidth=1, zorder=0)
+        axis.set_title(f"{prior:.0%} positive", fontsize=10)
+        axis.set_xlabel("rows")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("F1 less its 95 % lower limit")
+    axes[0].text(SIZES[0], 1.08, "above: says nothing", fontsize=8, color="0.4")
+    axes[-1].legend(frameon=False, fontsize=9)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, metadata={"Date": None})
+    plt.close(figure)
+
+
+def report(folder: Path) -> None:
+    """Tables, CSV and picture of the blocks that are there."""
+    from importlib.metadata import version
+
+    found = coverage_rows(folder)
+    seconds = sum(float(np.load(path)["seconds"]) for path in folder.glob("*.npz"))
+    parts = [
+        "# Certificates: are they kept, and what do they leave?",
+        "Written by `python benchmarks/certificates.py`."
+        f" Python {platform.python_version()}, NumPy {np.__version__}, MAPIE {version('mapie')};"
+        f" {seconds / 60:.0f} minutes of one core.",
+        "Scores are s = sigmoid(2z − b) of a normal z, labels are drawn with s as probability, b is chosen for the"
+        " share P of positives. The truth at a cut is an integral. Everything is at 95 % confidence. The cost is 1 for"
+        " a false positive and 5 for a false negative, as a utility per row.",
+        *coverage_sections(found),
+        *case_sections(folder),
+        *regret_sections(folder),
+        *constraint_sections(folder),
+    ]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "certificates.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    with (RESULTS / "certificates.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([field.name for field in fields(Row)])
+        for row in found:
+            writer.writerow([f"{value:.5g}" if isinstance(value, float) else value for value in astuple(row)])
+    draw_picture(folder, found)
+
+
+def default_folder() -> Path:
+    """Blocks are kept per version of the sources that they depend on."""
+    sources = [Path(surecut.__file__).parent / f"{name}.py" for name in ("confidence", "certificates", "bootstrap")]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in (*sources, Path(__file__)))).hexdigest()[:12]
+    return Path.home() / ".cache" / "surecut" / f"certificates-{digest}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help="how many blocks of each cell (8 are 2,000 draws)")
+    parser.add_argument("--folder", type=Path, help="where finished blocks are kept")
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS), help="only these experiments")
+    parser.add_argument("--report", action="store_true", help="run nothing: tables and picture of what is there")
+    options = parser.parse_args()
+    folder = options.folder or default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not options.report:
+        from joblib import Parallel, delayed
+
+        wanted = [task for part in options.parts for task in tasks(part, options.blocks)]
+        wanted.sort(key=lambda task: task.block)  # stable: a first look at everything comes first
+        Parallel(n_jobs=2, backend="multiprocessing")(delayed(run)(task, folder) for task in wanted)
+    report(folder)
+
+
+if __name__ == "__main__":
+    main()
