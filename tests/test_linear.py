@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_classifier_multioutput, paramet
 from threadpoolctl import threadpool_limits
 
 from surecut import LinearSurrogate, PlugInClassifier
-from surecut._linear_training import BLOCK, DenseDesign, SparseDesign, make_design
+from surecut._linear_training import DenseDesign, SparseDesign, make_design
 from surecut.losses import CATALOGUE, CompositeLoss, Hinge, Logistic, MarginLoss, NoLinkError, get_loss
 
 SMOOTH = sorted(CATALOGUE.keys() - {"hinge"})
@@ -323,14 +323,15 @@ def test_a_label_of_one_class_without_intercept_is_a_problem_like_others(data):
 
 def test_many_labels_are_each_solved_as_if_alone(data):
     X, _ = data
+    labels = 2 * DenseDesign.block + 7
     random = np.random.default_rng(5)
-    scores = X @ random.normal(size=(15, 2 * BLOCK + 7)) + random.normal(size=(len(X), 2 * BLOCK + 7))
+    scores = X @ random.normal(size=(15, labels)) + random.normal(size=(len(X), labels))
     Y = (scores > np.quantile(scores, 0.8, axis=0)).astype(int)
     together = LinearSurrogate().fit(X, Y)
     with threadpool_limits(1):
         alone = LinearSurrogate().fit(X, Y)
     np.testing.assert_allclose(of(together, X, Y), of(alone, X, Y), rtol=1e-8)
-    for label in (0, BLOCK, 2 * BLOCK + 6):
+    for label in (0, DenseDesign.block, labels - 1):
         single = LinearSurrogate().fit(X, Y[:, label])
         assert of(single, X, Y[:, label])[0] == pytest.approx(of(together, X, Y)[label], rel=1e-8)
 

@@ -84,6 +84,14 @@ def test_derivatives_are_finite_differences(loss):
 
 
 @pytest.mark.parametrize("loss", ALL, ids=named)
+def test_value_and_gradient_together_are_as_apart(loss):
+    for label in (1, -1, SCORES > 0.5):
+        value, slope = loss.value_and_gradient(label, SCORES)
+        np.testing.assert_allclose(value, loss.value(label, SCORES), rtol=1e-12)
+        np.testing.assert_allclose(slope, loss.gradient(label, SCORES), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=named)
 def test_sound_from_minus_to_plus_ten_thousand(loss):
     extreme = np.array([-1e4, -1e3, 0.0, 1e3, 1e4])
     for label in (0, 1, True, -1):

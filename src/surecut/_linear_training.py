@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BLOCK = 32
-"""Labels that are solved together, at most: enough for matrix products, few enough for the caches."""
 FEW = 8
 """Labels for which a thread of their own pays."""
 TILE = 2**15
@@ -90,7 +88,7 @@ def train(
         models.coefficients[chosen], models.intercepts[chosen] = design.undo(minima.columns)
         models.iterations[chosen], models.promises[chosen] = minima.iterations, minima.promises
 
-    _share_out(solve, labels)
+    _share_out(solve, labels, design.block)
     return models
 
 
@@ -174,8 +172,8 @@ class Objective:
         with np.errstate(over="ignore", invalid="ignore"):  # too far is found by the line search
             for start in range(0, len(scores), height):
                 tile = slice(start, start + height)
-                values += self.weights[tile] @ self.loss.value(self.truth[tile], scores[tile])
-                slopes = self.loss.gradient(self.truth[tile], scores[tile])
+                losses, slopes = self.loss.value_and_gradient(self.truth[tile], scores[tile])
+                values += self.weights[tile] @ losses
                 np.multiply(slopes, self.weights[tile, None], out=scores[tile])
             slope = self.design.adjoint(scores)
             penalised = self.design.penalty[:, None] * columns
@@ -215,10 +213,12 @@ class Objective:
 class Design(Protocol):
     """The features in coordinates of one's own, the intercept last if there is one.
 
+    `block` is how many labels are solved together, at most: enough for matrix products, few enough for the caches.
     `penalty` is 1 for coordinates that are penalised and 0 for the intercept; `squares` are the weighted sums of
     squares of the coordinates.
     """
 
+    block: int
     penalty: Array
     squares: Array
 
@@ -246,6 +246,8 @@ def make_design(X: Any, weights: Array, *, fit_intercept: bool, labels: int) -> 
 
 class SparseDesign:
     """Sparse features as they are."""
+
+    block = 32
 
     def __init__(self, X: Any, weights: Array, fit_intercept: bool) -> None:
         self._matrix = X
@@ -287,6 +289,8 @@ class DenseDesign:
     Then the second derivative where all scores are equal is diagonal. With very many features for the rows and labels
     there are, or features of very different scales, they are not rotated.
     """
+
+    block = 64
 
     def __init__(self, X: Array, weights: Array, fit_intercept: bool, labels: int) -> None:
         features = X.shape[1]
@@ -337,10 +341,10 @@ def _even(squares: Array) -> bool:
 # --- Turns -----------------------------------------------------------------------------------------------------------
 
 
-def _share_out(solve: Callable[[slice], None], labels: int) -> None:
+def _share_out(solve: Callable[[slice], None], labels: int, block: int) -> None:
     """Solve labels in blocks of equal size, on as many threads as BLAS may use, which then uses one."""
     threads = max((library["num_threads"] for library in threadpool_info()), default=1)
-    turns = max(-(-labels // BLOCK), min(threads, labels // FEW))
+    turns = max(-(-labels // block), min(threads, labels // FEW))
     if turns > threads:
         turns = -(-turns // threads) * threads
     edges = np.linspace(0, labels, turns + 1).astype(int)

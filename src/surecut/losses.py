@@ -60,6 +60,10 @@ class CompositeLoss(ABC):
         """∂ℓ/∂f."""
         raise NotImplementedError(f"{type(self).__name__} has no gradient: define it to train with this loss")
 
+    def value_and_gradient(self, y: ArrayLike, f: ArrayLike) -> tuple[Any, Any]:
+        """ℓ(y, f) and ∂ℓ/∂f, for training: together they may be cheaper than apart."""
+        return self.value(y, f), self.gradient(y, f)
+
     def hessian(self, y: ArrayLike, f: ArrayLike) -> Any:
         """∂²ℓ/∂f²; 0 where the slope has a jump."""
         raise NotImplementedError(f"{type(self).__name__} has no second derivative")
@@ -111,6 +115,10 @@ class MarginLoss(CompositeLoss):
         """φ″(m)."""
         raise NotImplementedError(f"{type(self).__name__} has no second derivative")
 
+    def margin_value_and_slope(self, m: NDArray[np.float64]) -> tuple[Any, Any]:
+        """φ(m) and φ′(m)."""
+        return self.margin_value(m), self.margin_slope(m)
+
     def value(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
             return plain_number(self.margin_value(_margin(y, f)))
@@ -118,6 +126,12 @@ class MarginLoss(CompositeLoss):
     def gradient(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
             return plain_number(_sign(y) * self.margin_slope(_margin(y, f)))
+
+    def value_and_gradient(self, y: ArrayLike, f: ArrayLike) -> tuple[Any, Any]:
+        sign = _sign(y)
+        with np.errstate(over="ignore"):
+            value, slope = self.margin_value_and_slope(np.asarray(sign * np.asarray(f, dtype=float)))
+            return plain_number(value), plain_number(sign * slope)
 
     def hessian(self, y: ArrayLike, f: ArrayLike) -> Any:
         with np.errstate(over="ignore"):
@@ -135,6 +149,12 @@ class Logistic(MarginLoss):
 
     def margin_slope(self, m: NDArray[np.float64]) -> Any:
         return -special.expit(-m)
+
+    def margin_value_and_slope(self, m: NDArray[np.float64]) -> tuple[Any, Any]:
+        if type(self) is not Logistic:  # a subclass may have changed either
+            return super().margin_value_and_slope(m)
+        small = np.exp(-np.abs(m))  # one exponential serves both
+        return special.log1p(small) - np.minimum(m, 0.0), np.maximum(small, m < 0) / (-1.0 - small)
 
     def margin_curvature(self, m: NDArray[np.float64]) -> Any:
         return special.expit(m) * special.expit(-m)
