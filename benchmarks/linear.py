@@ -1,8 +1,8 @@
 """Step 1, all labels at once: `LinearSurrogate` beside scikit-learn's one-vs-rest, on dense and on sparse features.
 
 What is printed is Markdown, and goes to ``results/linear.md`` too. ``--quick`` takes fewer rows and labels, judges no
-targets and writes no file. The dense case is mediamill: ``SURECUT_DATA`` names the folder with its LIBSVM file
-``train-exp1.svm.bz2``; without it that case is left out.
+targets and writes no file. The dense case is mediamill, which is left out where `surecut.datasets` does not find it:
+``SURECUT_DATA`` names the folder with its files.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
-from surecut import LinearSurrogate
+from surecut import LinearSurrogate, datasets
 
 RESULTS = Path(__file__).parent / "results" / "linear.md"
 VERSIONS = ("surecut", "numpy", "scipy", "scikit-learn")
-MEDIAMILL = "train-exp1.svm.bz2"
 TURNS = 3
 """Repetitions of surecut's own fit, of which the median counts; peers take minutes, and run once."""
 
@@ -56,11 +55,9 @@ class Case:
 
 def mediamill(rows: int, labels: int) -> Case | None:
     """The first rows of mediamill's training part, standardised."""
-    path = Path(os.environ.get("SURECUT_DATA", ".")) / MEDIAMILL
-    if not path.exists():
+    if not datasets.is_present("mediamill"):
         return None
-    X, y = load_svmlight_file(str(path), n_features=120, multilabel=True)
-    Y = MultiLabelBinarizer(classes=range(101)).fit_transform(y)
+    X, Y = datasets.load("mediamill").train
     return Case("mediamill, standardised", StandardScaler().fit_transform(X.toarray()[:rows]), Y[:rows, :labels])
 
 
@@ -211,7 +208,7 @@ def report(quick: bool) -> str:
     sections, targets = [], []
     for case, share in cases:
         if case is None:
-            sections.append(f"mediamill is left out: SURECUT_DATA names no folder with {MEDIAMILL}.")
+            sections.append("mediamill is left out: SURECUT_DATA names no folder with its files.")
             continue
         own = ours(case)
         print(f"{case.title}: {own.seconds:.1f} s", file=sys.stderr)
@@ -226,11 +223,12 @@ def report(quick: bool) -> str:
             targets.append(Target(case, own, entries[-1], needed))
             print(f"{entries[-1].name}: {entries[-1].seconds:.1f} s", file=sys.stderr)
         sections.append(section(case, entries))
+    threads = max((library["num_threads"] for library in threadpool_info()), default=1)
     versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in VERSIONS)
     parts = [
         "# Step 1: linear models of all labels",
         f"Written by `make bench` (`benchmarks/linear.py`). Python {platform.python_version()}, {platform.system()}"
-        f" {platform.machine()}, {os.cpu_count()} cores; load before {load_before}, after {load()}."
+        f" {platform.machine()}, {os.cpu_count()} cores, {threads} threads; load before {load_before}, after {load()}."
         f" Versions: {versions}.",
         "Logistic loss, C = 1. The objective of a label is ½‖w‖² + Σ log(1 + e^(−y(w·x + b))). surecut's times are"
         f" medians of {TURNS} fits; peers run once. liblinear penalises the intercept too, so its minimum is another.",

@@ -66,7 +66,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"*": [], "api": ["sidebar-nav-bs"]}  # a page without pages below it needs no sidebar
+html_sidebars = {"*": [], "study/*": [], "api": ["sidebar-nav-bs"]}  # a page without pages below it needs no sidebar
 
 
 def bars_are_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from surecut import Cut, ScoreTally, demo, tune_threshold
+from surecut import Cut, MultilabelCut, ScoreTally, certify, demo, tune_threshold
+from surecut.averaging import tune_tallies
 from surecut.cli import app
 from surecut.metrics import CATALOGUE, Tversky, Utility
 
@@ -185,6 +186,108 @@ class TestApply:
             "is not a cut"
             in run("apply", file, "--cut", tmp_path / "no.json", "--out", tmp_path / "o.csv", code=1).output
         )
+
+
+class TestConfidence:
+    def test_the_table_says_what_is_promised(self, file, rows):
+        printed = run("tune", file, "--confidence", "0.9", "--metric", "f1").stdout
+        cut = tune_threshold(*rows)
+        assert f"at least {certify(cut, *rows, method='uniform', confidence=0.9).lower:.4f}" in printed
+        assert "on new rows (90 %)" in printed
+
+    def test_constraints_hold_with_the_confidence(self, file, rows):
+        asked = ["--metric", "recall", "--constraint", "precision>=0.6", "--confidence", "0.95", "--format", "json"]
+        (found,) = json.loads(run("tune", file, *asked).stdout)["cuts"]
+        expected = tune_threshold(*rows, metric="recall", constraint="precision>=0.6", confidence=0.95)
+        assert found["threshold"] == expected.threshold
+        assert found["confidence"] == 0.95
+        assert found["certificate"]["method"] == "uniform"
+
+
+class TestLabels:
+    @pytest.fixture
+    def tagged(self, tmp_path, rows):
+        labels, scores = rows
+        lines = [f"{int(y)},{s},{'abc'[i % 3]}" for i, (y, s) in enumerate(zip(labels, scores.tolist(), strict=True))]
+        (tmp_path / "tagged.csv").write_text("y,p,tag\n" + "\n".join(lines) + "\n")
+        return tmp_path / "tagged.csv"
+
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    def test_a_cut_for_each(self, tagged, tmp_path, rows, average):
+        out = tmp_path / "cut.json"
+        printed = run("tune", tagged, "--by", "tag", "--average", average, "--out", out).stdout
+        labels, scores = rows
+        columns = [slice(k, None, 3) for k in range(3)]
+        tallies = [ScoreTally.from_scores(labels[one], scores[one]) for one in columns]
+        expected = tune_tallies(tallies, list("abc"), average=average)
+        loaded = MultilabelCut.load(out)
+        assert loaded.labels == expected.labels
+        assert loaded.thresholds.tolist() == expected.thresholds.tolist()
+        assert loaded.value == expected.value
+        assert str(expected) in printed
+        run("apply", tagged, "--cut", out, "--by", "tag", "--out", tmp_path / "o.csv")
+        predicted = [line.endswith("true") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
+        for k, threshold in enumerate(expected.thresholds):
+            assert predicted[k::3] == (scores[k::3] >= threshold).tolist()
+
+    def test_the_page_of_many_labels(self, tagged, tmp_path):
+        run("tune", tagged, "--by", "tag", "--report", tmp_path / "page.html")
+        assert "3 labels, each with a threshold of its own" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_mistakes(self, tagged, tmp_path, cut):
+        assert "leave out --by" in run("tune", tagged, "--by", "tag", "--prior", "0.1", code=1).output
+        run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
+        out = ["--out", tmp_path / "o.csv"]
+        assert "say with --by" in run("apply", tagged, "--cut", tmp_path / "many.json", *out, code=1).output
+        assert "leave out --by" in run("apply", tagged, "--cut", cut, "--by", "tag", *out, code=1).output
+        assert (
+            "none of the 3" in run("apply", tagged, "--cut", tmp_path / "many.json", "--by", "p", *out, code=1).output
+        )
+        assert "cuts of many labels" in run("check", tagged, "--cut", tmp_path / "many.json", code=1).output
+
+
+class TestCertify:
+    def test_fresh_rows(self, cut, tmp_path):
+        fresh = draw(1_000, seed=1)
+        printed = run("certify", save(tmp_path / "fresh.csv", *fresh), "--cut", cut).stdout
+        assert str(certify(Cut.load(cut), *fresh)) in printed
+        assert "these rows did not tune the cut" in printed
+
+    def test_the_tuning_rows_are_refused(self, file, cut):
+        assert "these are the rows that tuned the cut" in run("certify", file, "--cut", cut, code=1).output
+        document = json.loads(run("certify", file, "--cut", cut, "--method", "uniform", "--format", "json").stdout)
+        assert 0 < document["lower"] < document["value"]
+
+    def test_groups(self, cut, tmp_path):
+        labels, scores = draw(400, seed=2)
+        lines = [f"{int(y)},{s},{i // 4}" for i, (y, s) in enumerate(zip(labels, scores.tolist(), strict=True))]
+        (tmp_path / "grouped.csv").write_text("y,p,patient\n" + "\n".join(lines) + "\n")
+        options = ["--cut", cut, "--method", "bootstrap", "--groups", "patient", "--format", "json"]
+        document = json.loads(run("certify", tmp_path / "grouped.csv", *options).stdout)
+        expected = certify(Cut.load(cut), labels, scores, method="bootstrap", groups=np.arange(400) // 4)
+        assert document["lower"] == pytest.approx(expected.lower)
+
+
+class TestCheck:
+    def test_no_change_is_code_0(self, cut, tmp_path):
+        printed = run("check", save(tmp_path / "new.csv", *draw(1_000, seed=1)), "--cut", cut).stdout
+        assert "No sign of a change" in printed
+        assert max(map(len, printed.splitlines())) <= 110
+
+    def test_a_change_is_code_3(self, cut, tmp_path):
+        labels, scores = draw(1_000, seed=1)
+        moved = save(tmp_path / "new.csv", labels & (np.arange(1_000) % 2 == 0), scores)
+        printed = run("check", moved, "--cut", cut, code=3).stdout
+        assert "Something has changed" in printed
+        assert "The best cut of these rows is" in printed
+        document = json.loads(run("check", moved, "--cut", cut, "--format", "json", code=3).stdout)
+        assert document["prior"]["moved"]
+        assert document["best"]["schema"] == "surecut/cut"
+
+    def test_reference_rows(self, cut, tmp_path):
+        reference = save(tmp_path / "then.csv", *draw(1_000, seed=3))
+        new = save(tmp_path / "new.csv", *draw(1_000, seed=4))
+        assert "beside 1,000 reference rows" in run("check", new, "--cut", cut, "--reference", reference).stdout
 
 
 class TestMetrics:

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from surecut import _kernels
-from surecut._kernels import NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
+from surecut._kernels import NONE, SEVERAL, NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
 
 LARGEST = np.finfo(float).max
 NO_WEIGHTS = np.empty(0)
@@ -54,8 +54,7 @@ def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(sco
     """The bin that a kernel counts a score in is the bin whose ends enclose its key."""
     sample = np.array([choice.choice(scores.tolist()) for _ in range(3)])
     bins = first_bins(sample, bits)
-    every = np.arange(2 * int(bins.half))
-    low, high = bins.ends(every)
+    low, high = bins.ends(np.arange(2 * int(bins.half)))
     for score in scores:
         rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
         column = np.array([score])
@@ -63,9 +62,10 @@ def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(sco
         (slot,) = np.flatnonzero(rows.any(axis=1))
         slot = max(slot, int(bins.half)) if slot == int(bins.half) - 1 else slot
         assert low[slot] <= ordered_keys(column)[0] <= high[slot]
+    low, high = (np.delete(ends, int(bins.half) - 1) for ends in (low, high))
     assert (low <= high).all()
-    kept = np.delete(every, int(bins.half) - 1)
-    assert (high[kept][:-1] + np.uint64(1) == low[kept][1:]).all()
+    assert (high[:-1] + np.uint64(1) == low[1:]).all()
+    assert (low[0], high[-1]) == tuple(ordered_keys(np.array([-np.inf, np.inf])))
 
 
 # The checksum
@@ -113,9 +113,10 @@ def blocks():
 
 def ranges(generator, bits, count):
     """Disjoint ranges of keys, ascending, that hold some of the rows."""
-    ends = np.unique(
-        np.concatenate((ordered_keys(bits.view(float)), generator.integers(0, 2**64, 40, dtype=np.uint64)))
-    )
+    scores = bits.view(float)
+    lowest, highest = ordered_keys(np.array([-np.inf, np.inf]))
+    some = generator.integers(lowest, highest, 40, dtype=np.uint64, endpoint=True)
+    ends = np.unique(np.concatenate((ordered_keys(scores[~np.isnan(scores)]), some, [lowest, highest])))
     chosen = np.sort(generator.choice(len(ends), min(2 * count, len(ends) // 2 * 2), replace=False))
     return np.ascontiguousarray(ends[chosen[::2]]), np.ascontiguousarray(ends[chosen[1::2]])
 
@@ -138,6 +139,42 @@ def test_histograms_are_the_same(compiled):
         assert rows[:, 1].sum() == np.count_nonzero((labels == positive) & present)
         assert rows.sum() == np.count_nonzero(present)
         assert sums.sum() == (weights.sum() if len(weights) else len(bits))
+
+
+def test_histograms_note_the_same_only_scores(compiled):
+    """Of every bin: no score, the one that was seen in it, or several."""
+    for bits, labels, weights, positive, negative in blocks():
+        bins = first_bins(bits.view(float)[:64], 8)
+        count = 2 * int(bins.half)
+        results = []
+        for kernels in (NumpyKernels(), compiled):
+            only = np.full(count, NONE)
+            for part in (slice(0, 40), slice(40, None)):
+                rows = np.zeros((count, 2), dtype=np.int64)
+                sums = np.zeros((count, 2)) if len(weights) else rows
+                columns = bits[part], labels[part], weights[part]
+                kernels.histogram(*columns, positive, negative, bins, rows, sums, only)
+            results.append(only)
+        np.testing.assert_array_equal(*results)
+        if len(bits) < 100:
+            expected = np.full(count, NONE)
+            for score in set((bits[weights > 0] if len(weights) else bits).tolist()):
+                alone = np.zeros((count, 2), dtype=np.int64)
+                NumpyKernels.histogram(np.array([score]), np.array([1]), NO_WEIGHTS, 1, 0, bins, alone, alone)
+                (where,) = np.flatnonzero(alone.any(axis=1))
+                expected[where] = score if expected[where] == NONE else SEVERAL
+            np.testing.assert_array_equal(results[0], expected)
+
+
+def test_tied_scores_have_a_bin_each():
+    """Three decimals, zero too, of which a sample saw most."""
+    scores = np.arange(1001) / 1000
+    bins = first_bins(np.random.default_rng(3).choice(scores, 4096))
+    only = np.full(2 * int(bins.half), NONE)
+    rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+    NumpyKernels.histogram(scores.view(np.int64), np.ones(1001, int), NO_WEIGHTS, 1, 0, bins, rows, rows, only)
+    assert np.count_nonzero(rows.any(axis=1)) > 990
+    assert np.count_nonzero(only == SEVERAL) < 10
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])

@@ -73,9 +73,9 @@ def by_scipy(loss, X, y, C=1.0, weights=None, fit_intercept=True):
             scores = X @ w + b
             slopes = C * weights * loss.gradient(signs, scores)
             value = w @ w / 2 + C * weights @ loss.value(signs, scores)
-        return value, np.append(w + X.T @ slopes, slopes.sum() * fit_intercept)
+            return value, np.append(w + X.T @ slopes, slopes.sum() * fit_intercept)
 
-    options = {"maxiter": 5000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
+    options = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
     return min(
         optimize.minimize(objective, np.full(X.shape[1] + 1, start), jac=True, method="L-BFGS-B", options=options).fun
         for start in (0.0, 0.01)
@@ -361,6 +361,19 @@ def test_features_of_very_different_scales():
     peer = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=5000).fit(X, y)
     theirs = objectives("logistic", X, y, peer.coef_, peer.intercept_)
     assert of(model, X, y)[0] <= theirs[0] * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_problems_that_are_slow_to_converge(loss, form, fit_intercept):
+    random = np.random.default_rng(8)
+    X = random.normal(size=(150, 25)) * (random.random((150, 25)) < 0.2) @ np.diag(np.geomspace(1e-2, 1e3, 25))
+    y = (np.sign(X) @ random.normal(size=25) + random.normal(size=150) > 0).astype(int)
+    model = LinearSurrogate(loss, C=30.0, fit_intercept=fit_intercept).fit(form(X), y)
+    closer = LinearSurrogate(loss, C=30.0, fit_intercept=fit_intercept, tol=1e-13).fit(form(X), y)
+    assert of(model, X, y)[0] <= of(closer, X, y)[0] * (1 + 1e-7)
+    assert of(closer, X, y)[0] <= by_scipy(loss, X, y, 30.0, fit_intercept=fit_intercept) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (3, 40), (50, 200), (30, 1)])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
-from surecut import ScoreTally, tune_threshold
+from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 
 
 class Text(HTMLParser):
@@ -46,6 +47,30 @@ def test_a_cut(cut, shown):
     text = " ".join(Text(cut._repr_html_()).text)
     for part in shown:
         assert part in text
+
+
+def test_a_certificate():
+    rng = np.random.default_rng(0)
+    scores = rng.random(600)
+    labels = rng.random(600) < scores
+    cut = tune_threshold(labels[:300], scores[:300])
+    found = certify(cut, labels[300:], scores[300:])
+    text = " ".join(Text(found._repr_html_()).text)
+    assert f"at least {found.lower:.4f}" in text
+    assert all(assumption in text for assumption in found.assumptions)
+    tuned_here = certify(cut, labels[:300], scores[:300], method="uniform")
+    assert f"at most {tuned_here.regret_bound:.4f}" in " ".join(Text(tuned_here._repr_html_()).text)
+
+
+def test_a_cut_of_many_labels():
+    rng = np.random.default_rng(0)
+    scores = rng.random((50, 12))
+    cut = tune_thresholds(rng.random((50, 12)) < scores, scores, labels=[f"<{i}>" for i in range(12)])
+    html = cut._repr_html_()
+    assert "<0>" not in html
+    text = " ".join(Text(html).text)
+    assert "… and 2 labels with fewer positives" in text
+    assert str(cut) in text
 
 
 def test_text_is_escaped():

@@ -11,9 +11,9 @@ import shutil
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, get_metric
+from surecut import ScoreSketch, ScoreTally, get_metric, tune_thresholds
 from surecut.metrics import CATALOGUE, LinearFractional, Utility
-from surecut.report import save_html, summarize, to_html
+from surecut.report import save_html, summarize, summarize_labels, to_html
 
 jinja2 = pytest.importorskip("jinja2", reason="the page needs jinja2")
 
@@ -85,6 +85,19 @@ class TestSummary:
         assert any("am is undefined without rows of the negative class" in reason for reason in summary["left_out"])
         assert "am" not in [metric["name"] for metric in summary["metrics"]]
 
+    def test_a_sketch_shows_the_edges_of_its_bins(self):
+        y, scores = sample()
+        sketch = ScoreSketch()
+        sketch.update(y, scores)
+        summary = summarize(sketch, metric="am")
+        assert summary["in_bins"]
+        assert summary["rows"] == len(y)
+        assert summary["chosen"]["value"] == sketch.best_cut("am").value
+        for at in range(0, len(summary["grid"]["tp"]), 211):
+            flagged = scores >= float(summary["grid"]["threshold"][at])
+            assert (flagged & y).sum() == summary["grid"]["tp"][at]
+        assert "counted in bins" in to_html(summary)
+
     def test_ones_own_metrics_are_numbers_at_the_prior(self, tally):
         of_the_prior = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="mine")
         summary = summarize(tally, metrics=[of_the_prior, Utility(fp=-1, fn=-5), lambda c: c.tp - c.fp])
@@ -131,7 +144,7 @@ class TestPage:
 
     def test_a_million_rows_make_a_small_page(self):
         page = to_html(summarize(ScoreTally.from_scores(*sample(1_000_000))))
-        assert len(page.encode()) < 200_000
+        assert len(page.encode()) < 500_000
 
     def test_the_file_is_written_whole_or_not_at_all(self, tally, tmp_path):
         save_html(summarize(tally), tmp_path / "page.html")
@@ -304,6 +317,75 @@ def test_no_window_is_too_narrow(load, tally, width, scheme):
     assert (max(map(int, re.findall(r"\d+", background))) < 100) == (scheme == "dark")
     page.click("#axis-share")
     assert page.locator("#axis-share").get_attribute("aria-pressed") == "true"
+
+
+def test_the_band_holds_the_curve(tally):
+    summary = summarize(tally, confidence=0.9)
+    assert "90 % confidence" in summary["band_note"]
+    for name in ("f1", "mcc"):
+        curve = [grid_value(summary, get_metric(name), at) for at in range(len(summary["grid"]["tp"]))]
+        band = summary["bands"][name]
+        assert all(low <= value + 1e-3 for low, value in zip(band["lower"], curve, strict=True))
+        assert all(high >= value - 1e-3 for high, value in zip(band["upper"], curve, strict=True))
+    weighted = ScoreTally.from_scores(*sample(200), sample_weight=np.full(200, 0.5))
+    assert summarize(weighted)["bands"] == {}
+
+
+def test_the_band_is_drawn_where_it_holds(load, tally):
+    page = load(summarize(tally))
+    assert page.locator("#curve .band").count() == 1
+    assert page.locator("#band-note").is_visible()
+    page.fill("#prior", "3")
+    assert page.locator("#curve .band").count() == 0
+    page.select_option("#metric", "costs")
+    assert not page.locator("#band-note").is_visible()
+
+
+class TestLabels:
+    @pytest.fixture
+    def many(self):
+        random = np.random.default_rng(0)
+        scores = random.random((400, 30))
+        truth = random.random((400, 30)) < scores * np.linspace(0.02, 0.9, 30)
+        truth[:, 0] = False
+        names = [f"tag {i}" for i in range(29)] + ["<b>&"]
+        cut = tune_thresholds(truth, scores, labels=names)
+        return cut, [ScoreTally.from_scores(truth[:, i], scores[:, i]) for i in range(30)]
+
+    def test_the_summary_holds_every_label(self, many):
+        cut, tallies = many
+        summary = summarize_labels(cut, tallies)
+        json.dumps(summary, allow_nan=False)
+        by_name = {label["name"]: label for label in summary["labels"]}
+        assert by_name["tag 0"]["shared"]
+        for i, name in enumerate(cut.labels):
+            assert float(by_name[name]["threshold"]) == cut.thresholds[i]
+            assert by_name[name]["value"] == pytest.approx(cut.per_label[i], rel=1e-5)
+        assert summarize_labels(cut)["labels"][0]["curve"] == []
+
+    def test_the_table_sorts_and_finds(self, load, many):
+        cut, tallies = many
+        page = load(summarize_labels(cut, tallies, title="Tags"))
+        rows = page.locator(".labels tbody tr")
+        assert rows.count() == 30
+        assert page.locator(".labels svg[aria-label]").count() == 30
+        page.locator(".labels thead button", has_text="threshold").click()
+        cells = [float(text) for text in page.locator(".labels tbody td:nth-child(4)").all_text_contents()]
+        assert cells == sorted(cells, reverse=True)
+        page.locator(".labels thead button", has_text="threshold").focus()
+        page.keyboard.press("Enter")
+        cells = [float(text) for text in page.locator(".labels tbody td:nth-child(4)").all_text_contents()]
+        assert cells == sorted(cells)
+        assert page.locator(".labels th[aria-sort=ascending]").count() == 1
+        page.fill("#filter", "<B>")
+        assert rows.count() == 1
+        assert page.locator(".labels tbody th").text_content() == "<b>&"
+        assert page.locator("#count").text_content() == "1 of 30 labels"
+
+    @pytest.mark.parametrize("width", [360, 1400])
+    def test_no_window_is_too_narrow(self, load, many, width):
+        page = load(summarize_labels(*many), viewport={"width": width, "height": 700}, color_scheme="dark")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_it_prints(load, tally):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surecut import InfeasibleError, ScoreTally, _kernels, tune_threshold
+from surecut import rows as rows_module
 from surecut import search as search_module
 from surecut.metrics import CATALOGUE, get_metric
 
@@ -108,15 +109,99 @@ def test_every_setting_of_the_search_is_made_small(small_settings):
     assert {name for name, value in vars(search_module).items() if type(value) is int} == set(small_settings)
 
 
-@pytest.mark.parametrize("at_once", [0, 8, 10**6])
+@pytest.mark.parametrize(("at_once", "share"), [(0, 1), (0, 10**6), (8, 2), (10**6, 10**6)])
 @pytest.mark.parametrize("group", [1, 3, 10**6])
 @pytest.mark.parametrize("parts", [1, 1 << 15])
 @pytest.mark.parametrize(("block", "bits"), [(1, 15), (7, 1), (10**6, 4)])
-def test_no_setting_changes_the_answer(at_once, group, parts, block, bits, kernels, searching, sample_of):
+def test_no_setting_changes_the_answer(at_once, share, group, parts, block, bits, kernels, searching, sample_of):
     labels, scores, _ = sample_of("all_magnitudes", 64)
     expected = tune_threshold(labels, scores)
-    with searching(kernels, block=block, bits=bits, SORTED_AT_ONCE=at_once, GROUP=group, PARTS=parts):
+    settings = {"SORTED_AT_ONCE": at_once, "SORTED_SHARE": share, "GROUP": group, "PARTS": parts}
+    with searching(kernels, block=block, bits=bits, **settings):
         assert tune_threshold(labels, scores) == expected
+
+
+@pytest.mark.parametrize("covered", [True, False])
+@pytest.mark.parametrize("weighing", ["unweighted", "counts"])
+def test_rows_that_are_copied_first_give_the_same_answer(
+    family, weighing, covered, kernels, searching, sample_of, monkeypatch
+):
+    """Half of the rows may be copied and divided once more; where that does not cover the question, all are asked."""
+    labels, scores, weighings = sample_of(family, 150, seed=3)
+    weights = weighings[weighing]
+    tally = ScoreTally.from_scores(labels, scores, sample_weight=weights)
+    if not covered:
+        monkeypatch.setattr(search_module, "_lie_in", lambda *ranges: False)
+    for name, written in [("f1", None), ("gmean", None), ("f1", "precision>=0.5")]:
+        expected = outcome(lambda name=name, written=written: tally.best_cut(name, written))
+        options = {"metric": name, "sample_weight": weights, "constraint": written}
+        for group in (1, 4):
+            with searching(kernels, SORTED_SHARE=2, GROUP=group):
+                found = outcome(lambda options=options: tune_threshold(labels, scores, **options))
+            assert found == expected, (name, written, group)
+
+
+def test_whether_bins_lie_in_ranges():
+    ranges = np.array([10, 30], dtype=np.uint64), np.array([20, 40], dtype=np.uint64)
+    for low, high, inside in (
+        ([10, 15], [12, 20], True),
+        ([31], [40], True),
+        ([9], [12], False),
+        ([19], [21], False),
+        ([10, 41], [10, 41], False),
+        ([], [], True),
+    ):
+        ends = (np.array(end, dtype=np.uint64) for end in (low, high))
+        assert search_module._lie_in(*ranges, *ends) is inside
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "ties first", "ties last"])
+def test_a_sample_by_position_may_mislead(order, kernels, searching):
+    """What the first look sees of ties, signs and magnitudes need not hold for the other rows."""
+    random = np.random.default_rng(12)
+    tied, others = random.integers(-3, 4, 300) / 4, random.normal(size=300) * 10.0 ** random.uniform(-9, 9, 300)
+    scores = np.concatenate((tied, others) if order == "ties first" else (others, tied))
+    if "scending" in order:
+        scores = np.sort(scores)[:: 1 if order == "ascending" else -1]
+    labels = random.random(600) < 0.2 + 0.6 * (scores > 0.1)
+    for share in (2, 10**6):
+        with searching(kernels, bits=8, SORTED_SHARE=share):
+            found = tune_threshold(labels, scores)
+        assert found == ScoreTally.from_scores(labels, scores).best_cut("f1")
+
+
+class Passes(_kernels.NumpyKernels):
+    """Kernels that note which of them were called."""
+
+    def __init__(self):
+        self.called = set()
+
+    def __getattribute__(self, name):
+        if name in ("histogram", "count", "extent", "select"):
+            self.called.add(name)
+        return super().__getattribute__(name)
+
+
+def test_tied_scores_are_read_once(searching):
+    random = np.random.default_rng(4)
+    scores = random.random(5000).round(2)
+    labels = random.random(5000) < scores
+    passes = Passes()
+    with searching(passes, block=1000, bits=15, GROUP=64):
+        found = tune_threshold(labels, scores)
+    assert found == ScoreTally.from_scores(labels, scores).best_cut("f1")
+    assert passes.called == {"histogram"}
+
+
+@pytest.mark.parametrize("name", ["f1", "kappa"])
+def test_hundreds_of_thousands_of_rows(name, kernels, monkeypatch):
+    """Enough for what is left to be copied, divided and sorted, with nothing patched but the kernels."""
+    random = np.random.default_rng(6)
+    scores = 1 / (1 + np.exp(-random.normal(size=400_000)))
+    labels = random.random(400_000) < scores
+    monkeypatch.setattr(_kernels, "available", lambda count: kernels)
+    monkeypatch.setattr(rows_module, "first_bins", lambda sample: _kernels.first_bins(sample, 9))
+    assert tune_threshold(labels, scores, metric=name) == ScoreTally.from_scores(labels, scores).best_cut(name)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -200,7 +200,7 @@ import multiprocessing, os, sys
 import numpy as np
 from surecut import rows, tune_threshold
 
-rows.BLOCK = 1 << 14  # so that even a machine's first thousands of rows are shared out among threads
+rows.ROWS_PER_WORKER = 1 << 14  # so that even a machine's first thousands of rows are shared out among threads
 rows.available_cores = lambda: 4
 random = np.random.default_rng(0)
 scores = random.normal(size=500_000)

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
     from surecut.frames import apply_frame, tune_frame
-    from surecut.metrics import get_metric
-    from surecut.sketch import ScoreSketch
     from surecut.linear import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel_cut import MultilabelCut
+    from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
 
@@ -38,11 +37,10 @@ _HOME = {
     "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
     "apply_frame": "surecut.frames",
-    "get_metric": "surecut.metrics",
-    "tune_frame": "surecut.frames",
     "certify": "surecut.certificates",
     "get_metric": "surecut.metrics",
     "tune_expected": "surecut.averaging",
+    "tune_frame": "surecut.frames",
     "tune_threshold": "surecut.tuning",
     "tune_thresholds": "surecut.averaging",
 }
@@ -70,8 +68,8 @@ __all__ = [
     "population",
     "report",
     "theory",
-    "tune_frame",
     "tune_expected",
+    "tune_frame",
     "tune_threshold",
     "tune_thresholds",
 ]

@@ -18,12 +18,17 @@ from surecut._kernels import (
     KEY_OF_MINUS_ZERO,
     LOW_WORD,
     MAGNITUDE,
+    NO_BINS,
+    NONE,
     POSITIVE_MARK,
+    SEVERAL,
     SIGN,
     FirstBins,
 )
 
+LARGEST = float(np.finfo(np.float64).max)
 SIGN_SHIFT = np.int64(63)
+ONE = np.uint64(1)
 PIECE = 1024
 """Rows whose intermediate results stay in the first-level cache. Loops over slices of this many rows vectorise: an
 index that is a plain loop variable needs no check for being negative, and neither does an unsigned one."""
@@ -62,15 +67,23 @@ def _mixed(bits: Any, is_positive: Any) -> Any:
 
 
 @numba.njit
-def _near(score: Any, lowest: Any, highest: Any, key: Any, index: Any) -> Any:
-    """Keys of a piece, and the indices of those between two; without a branch, since most are not."""
-    for i in range(score.size):
-        key[i] = _key(score[i])
-    width = highest - lowest
+def _ends(lowest: Any, highest: Any) -> tuple[Any, Any]:
+    """The scores of two keys; the larger of them holds +inf too, where its key does."""
+    bits = np.empty(2, np.uint64)
+    bits[0], bits[1] = lowest, highest
+    for i in range(2):
+        bits[i] = bits[i] ^ SIGN if bits[i] >= SIGN else ~bits[i]
+    scores = bits.view(np.float64)
+    return scores[0], np.inf if scores[1] == LARGEST else scores[1]
+
+
+@numba.njit
+def _near(scores: Any, lowest: Any, highest: Any, index: Any) -> Any:
+    """The indices of the scores of a piece that lie between two; without a branch, since most do not."""
     found = np.uint64(0)
-    for i in range(score.size):
+    for i in range(scores.size):
         index[found] = i
-        found += np.uint64(key[i] - lowest <= width)
+        found += np.uint64((scores[i] >= lowest) & (scores[i] <= highest))
     return np.int64(found)
 
 
@@ -97,28 +110,46 @@ def _slot(bits: Any, bins: Any) -> Any:
     return ((j ^ (bits >> SIGN_SHIFT)) + half) << 1
 
 
-def _histogram(bits: Any, labels: Any, positive: Any, negative: Any, bins: Any, row_slots: Any) -> tuple[Any, Any, Any]:
-    is_positive, slot = np.empty(PIECE, np.int64), np.empty(PIECE, np.uint64)
+@numba.njit(inline="always")
+def _note_score(bits: Any, part: Any, only: Any) -> None:
+    """Note the one score of a part, or that there are several."""
+    if only[part] != bits:
+        only[part] = bits if only[part] == NONE else SEVERAL
+
+
+def _histogram(
+    bits: Any, labels: Any, positive: Any, negative: Any, bins: Any, row_slots: Any, only: Any
+) -> tuple[Any, Any, Any]:
+    slot = np.empty(PIECE, np.uint64)
     known: Any = 0
     nans: Any = 0
     checksum: Any = np.int64(0)
     for start in range(0, bits.size, PIECE):
         score, label = bits[start : start + PIECE], labels[start : start + PIECE]
         for i in range(score.size):
-            is_positive[i] = label[i] == positive
-            known += is_positive[i] | np.int64(label[i] == negative)
-        for i in range(score.size):
+            is_positive = np.int64(label[i] == positive)
+            known += is_positive | np.int64(label[i] == negative)
             nans += np.int64((score[i] & MAGNITUDE) > INFINITY)
-            slot[i] = _slot(score[i], bins) + is_positive[i]
-        for i in range(score.size):
-            checksum += _mixed(score[i], is_positive[i])
+            checksum += _mixed(score[i], is_positive)
+            slot[i] = _slot(score[i], bins) + is_positive
         for i in range(score.size):
             row_slots[slot[i]] += 1
+        if only.size:
+            for i in range(score.size):
+                _note_score(score[i], slot[i] >> ONE, only)
     return bits.size - known, nans, checksum
 
 
 def _weighted_histogram(
-    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, row_slots: Any, sum_slots: Any
+    bits: Any,
+    labels: Any,
+    weights: Any,
+    positive: Any,
+    negative: Any,
+    bins: Any,
+    row_slots: Any,
+    sum_slots: Any,
+    only: Any,
 ) -> tuple[Any, Any, Any]:
     known: Any = 0
     nans: Any = 0
@@ -132,6 +163,8 @@ def _weighted_histogram(
             slot = np.uint64(_slot(bits[i], bins) + is_positive)
             row_slots[slot] += 1
             sum_slots[slot] += weights[i]
+            if only.size:
+                _note_score(bits[i], slot >> ONE, only)
     return bits.size - known, nans, checksum
 
 
@@ -139,37 +172,44 @@ def _count(
     bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
 ) -> None:
     low, high, shift, offset = bins
-    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    scores, index = bits.view(np.float64), np.empty(PIECE, np.uint64)
+    lowest, highest = _ends(low[0], high[-1])
     for start in range(0, bits.size, PIECE):
-        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
+        for n in range(_near(scores[start : start + PIECE], lowest, highest, index)):
             i = start + index[n]
-            j = _locate(key[index[n]], low, high)
+            key = _key(bits[i])
+            j = _locate(key, low, high)
             if j >= 0 and (weights.size == 0 or weights[i] > 0):
-                part = offset[j] + np.int64((key[index[n]] - low[j]) >> shift[j])
+                part = offset[j] + np.int64((key - low[j]) >> shift[j])
                 rows[part, np.int64(labels[i] == positive)] += 1
                 if weights.size:
                     sums[part, np.int64(labels[i] == positive)] += weights[i]
 
 
 def _extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
-    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    scores, index = bits.view(np.float64), np.empty(PIECE, np.uint64)
+    lowest, highest = _ends(low[0], high[-1])
     for start in range(0, bits.size, PIECE):
-        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
-            j = _locate(key[index[n]], low, high)
-            if j >= 0 and (weights.size == 0 or weights[start + index[n]] > 0):
-                smallest[j] = min(smallest[j], key[index[n]])
-                largest[j] = max(largest[j], key[index[n]])
+        for n in range(_near(scores[start : start + PIECE], lowest, highest, index)):
+            i = start + index[n]
+            key = _key(bits[i])
+            j = _locate(key, low, high)
+            if j >= 0 and (weights.size == 0 or weights[i] > 0):
+                smallest[j] = min(smallest[j], key)
+                largest[j] = max(largest[j], key)
 
 
 def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]) -> int:
     keys, classes, out_weights = out
-    key, index = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    scores, index = bits.view(np.float64), np.empty(PIECE, np.uint64)
+    lowest, highest = _ends(low[0], high[-1])
     found = 0
     for start in range(0, bits.size, PIECE):
-        for n in range(_near(bits[start : start + PIECE], low[0], high[-1], key, index)):
+        for n in range(_near(scores[start : start + PIECE], lowest, highest, index)):
             i = start + index[n]
-            if (low.size == 1 or _locate(key[index[n]], low, high) >= 0) and (weights.size == 0 or weights[i] > 0):
-                keys[found] = key[index[n]]
+            key = _key(bits[i])
+            if (low.size == 1 or _locate(key, low, high) >= 0) and (weights.size == 0 or weights[i] > 0):
+                keys[found] = key
                 classes[found] = labels[i] == positive
                 if weights.size:
                     out_weights[found] = weights[i]
@@ -188,13 +228,22 @@ class CompiledKernels:
         self.select = _Kernel(_select)
 
     def histogram(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+        self,
+        bits: Any,
+        labels: Any,
+        weights: Any,
+        positive: Any,
+        negative: Any,
+        bins: FirstBins,
+        rows: Any,
+        sums: Any,
+        only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
         """Count every row by bin and class. Less to compile at once: no weights, and counts that are flat already."""
         found: tuple[int, int, int]
         if len(weights):
             flat = (rows.reshape(-1), sums.reshape(-1))
-            found = self._weighted_histogram(bits, labels, weights, positive, negative, tuple(bins), *flat)
+            found = self._weighted_histogram(bits, labels, weights, positive, negative, tuple(bins), *flat, only)
         else:
-            found = self._histogram(bits, labels, positive, negative, tuple(bins), rows.reshape(-1))
+            found = self._histogram(bits, labels, positive, negative, tuple(bins), rows.reshape(-1), only)
         return found

@@ -2,15 +2,17 @@
 
 Each column of a matrix is the argument of a function of its own. They share matrix products, which is where the time
 goes, and nothing else: every column has its own quasi-Newton model (limited-memory BFGS), its own step length, and
-leaves when it has arrived.
+leaves when it has arrived. The few for which that is slow go on with their own second derivatives, if they have them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
+from scipy import linalg
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 MEMORY = 20
 """Pairs of steps and changes of slope that the model of a column is made of."""
+PATIENCE = 40
+"""Steps after which second derivatives are asked for, and then every so often."""
+REFRESH = 4
+"""Steps for which second derivatives are kept."""
 SUFFICIENT = 1e-4
 """The share of the decrease promised by the slope that a step must keep."""
 SHORTEST = 2.0**-60
@@ -32,6 +38,9 @@ class Functions(Protocol):
 
     def evaluate(self, columns: Array) -> tuple[Array, Array]:
         """The values, (m,), and the slopes, of the shape of `columns`. A value may be infinite or NaN: too far."""
+
+    def second_derivatives(self, columns: Array) -> Iterable[Array] | None:
+        """A symmetric matrix per column, ours to change; None where they would cost more than they save."""
 
     def take(self, chosen: NDArray[np.bool_]) -> Self:
         """Some of the functions."""
@@ -47,17 +56,17 @@ class Minima:
         The arguments.
     iterations
         Steps of each column.
-    gaps
-        The decrease that the model of each column still promised, relative to its value.
+    promises
+        The decrease that the next step of each column promised, relative to its value.
     """
 
     columns: Array
     iterations: NDArray[np.int64]
-    gaps: Array
+    promises: Array
 
 
 def minimise(functions: Functions, start: Array, curvature: Array, *, tol: float, max_iter: int) -> Minima:
-    """Descend from `start` until each column's model promises at most `tol` of its value.
+    """Descend from `start` until the next step of a column promises at most `tol` of its value.
 
     Parameters
     ----------
@@ -73,10 +82,12 @@ def minimise(functions: Functions, start: Array, curvature: Array, *, tol: float
     tol = max(tol, ROUNDING)
     minima = Minima(start.copy(), np.zeros(start.shape[1], dtype=np.int64), np.zeros(start.shape[1]))
     places = np.arange(start.shape[1])
-    model = _Model(curvature)
+    model = _Model(_Diagonal(curvature))
     here = _Point(start, *functions.evaluate(start))
     stuck = np.zeros(len(places), dtype=bool)
     for iteration in range(max_iter + 1):
+        if iteration >= PATIENCE and (iteration - PATIENCE) % REFRESH == 0:
+            model = _refreshed(model, functions, here)
         direction = -model.solve(here.slopes)
         descent = _dot(direction, here.slopes)
         if iteration == max_iter:
@@ -89,7 +100,7 @@ def minimise(functions: Functions, start: Array, curvature: Array, *, tol: float
             left = places[leaves]
             minima.columns[:, left] = here.columns[:, leaves]
             minima.iterations[left] = iteration
-            minima.gaps[left] = _relative(-descent[leaves] / 2, here.values[leaves])
+            minima.promises[left] = _relative(-descent[leaves] / 2, here.values[leaves])
             stays = ~leaves
             if not stays.any():
                 break
@@ -121,10 +132,37 @@ class _Point:
 
 
 @dataclass(frozen=True)
-class _Model:
-    """Limited-memory BFGS for each column, around a diagonal."""
+class _Diagonal:
+    """Second derivatives along the coordinates."""
 
     curvature: Array
+
+    def solve(self, slopes: Array) -> Array:
+        return slopes / self.curvature
+
+    def take(self, chosen: NDArray[np.bool_]) -> _Diagonal:
+        return _Diagonal(_chosen(self.curvature, chosen))
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """Cholesky factors of second derivatives, one per column."""
+
+    factors: list[Array]
+
+    def solve(self, slopes: Array) -> Array:
+        columns = zip(self.factors, slopes.T, strict=True)
+        return np.column_stack([linalg.cho_solve((factor, True), column) for factor, column in columns])
+
+    def take(self, chosen: NDArray[np.bool_]) -> _Factors:
+        return _Factors([factor for factor, is_chosen in zip(self.factors, chosen, strict=True) if is_chosen])
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Limited-memory BFGS for each column, around what is known of the second derivative."""
+
+    known: _Diagonal | _Factors
     pairs: list[tuple[Array, Array, Array]] = field(default_factory=list)
     """Steps, changes of slope, and the inverse of their products; 0 where a pair says nothing."""
 
@@ -136,7 +174,7 @@ class _Model:
             share = inverse * _dot(step, result)
             result -= share * change
             shares.append(share)
-        result /= self.curvature
+        result = self.known.solve(result)
         for (step, change, inverse), share in zip(self.pairs, reversed(shares), strict=True):
             result += (share - inverse * _dot(change, result)) * step
         return result
@@ -152,7 +190,24 @@ class _Model:
         pairs = [
             (_chosen(step, chosen), _chosen(change, chosen), inverse[chosen]) for step, change, inverse in self.pairs
         ]
-        return _Model(_chosen(self.curvature, chosen), pairs)
+        return _Model(self.known.take(chosen), pairs)
+
+
+def _refreshed(model: _Model, functions: Functions, here: _Point) -> _Model:
+    """A model around the second derivatives where we are; the old one if there are none, or they are not positive."""
+    matrices = functions.second_derivatives(here.columns)
+    if matrices is None:
+        return model
+    try:
+        return _Model(_Factors([_factor(matrix) for matrix in matrices]))
+    except linalg.LinAlgError:
+        return model
+
+
+def _factor(matrix: Array) -> Array:
+    diagonal = np.einsum("ii->i", matrix)
+    diagonal += ROUNDING * diagonal.max()
+    return np.asarray(linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False))
 
 
 def _step(functions: Functions, here: _Point, direction: Array, descent: Array) -> _Point:

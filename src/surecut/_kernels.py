@@ -25,11 +25,17 @@ MAGNITUDE = np.int64((1 << 63) - 1)
 INFINITY = np.int64(0x7FF0_0000_0000_0000)
 LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
 KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
 KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
 
 HALF_WORD = np.int64(32)
 LOW_WORD = np.int64(0xFFFF_FFFF)
 POSITIVE_MARK = np.int64(0x9E37_79B9)
+
+NONE, SEVERAL = np.int64(-1), np.int64(-2)
+"""Bits of no score (they are NaNs), that say of a bin: no score was seen in it, or more than one."""
+
+NO_BINS = np.empty(0, dtype=np.int64)
 
 
 class FirstBins(NamedTuple):
@@ -45,36 +51,66 @@ class FirstBins(NamedTuple):
     half: np.int64
 
     def ends(self, which: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Lowest and highest key of some bins."""
-        positive = which >= self.half
-        j = np.where(positive, which - self.half, self.half - 1 - which)
-        inner = np.where(j == 0, 0, self.smallest + (j << self.shift))
-        outer = self.smallest + ((j + 1) << self.shift) - 1
-        last = j == self.half - 1
-        near = SIGN | inner.astype(np.uint64)
-        far_up = SIGN | np.where(last, LARGEST_FINITE, outer).astype(np.uint64)
-        far_down = ~(SIGN | np.where(last, INFINITY, outer).astype(np.uint64))
-        above_zero = which > self.half
-        return np.where(above_zero, near, far_down), np.where(positive, far_up, ~near)
+        """Lowest and highest key of some bins, where `half` stands for both bins beside zero."""
+        from_zero = which - self.half
+        distance = (self.smallest + (np.maximum(np.abs(from_zero), 1) << self.shift)).view(np.uint64)
+        low = np.where(from_zero > 0, SIGN + distance, SIGN - distance)
+        high = low + np.uint64((1 << int(self.shift)) - 1)
+        about_zero = from_zero == 0
+        high[about_zero] = (SIGN + distance[about_zero]) - np.uint64(1)
+        lowest, highest = (0 if self.half > 1 else self.half), 2 * self.half - 1
+        low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)
+        return low, high
 
 
 def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
-    """Bins that suit the scores of a sample, at most 2**bits. Any sample gives right answers."""
+    """Bins that suit the scores of a sample, about 2**bits of each sign. Any sample gives right answers.
+
+    The window leaves out the sample's extremes, which would make it wide. Tied scores have no long tails, and should
+    have a bin each: their window holds them all, down to a first bin for zero.
+    """
     signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
     magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
-    smallest, largest = magnitude[[len(magnitude) // 256, len(magnitude) - 1 - len(magnitude) // 1024]]
-    shift = max(0, int(largest - smallest).bit_length() - (bits - signs + 1))
-    half = (int(largest - smallest) >> shift) + 1
+    tied = are_tied(sample)
+    trimmed = (0, 0) if tied else (len(magnitude) // 256, len(magnitude) // 1024)
+    if tied and magnitude[-1] > 0:
+        magnitude = magnitude[magnitude > 0]
+    smallest, largest = int(magnitude[trimmed[0]]), int(magnitude[-1 - trimmed[1]])
+    shift = max(0, (largest - smallest).bit_length() - (bits - signs + 1))
+    smallest = max(0, smallest - (1 << shift)) if tied else smallest
+    half = ((largest - smallest) >> shift) + 1
     return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
+
+
+def are_tied(sample: NDArray[np.float64]) -> bool:
+    """Whether so many scores of a sample are equal that few bins will hold more than one.
+
+    >>> are_tied(np.array([0.1, 0.2, 0.2, 0.1, 0.3, 0.2])), are_tied(np.array([0.1, 0.2, 0.3, 0.4]))
+    (True, False)
+    """
+    ordered = np.sort(sample)
+    return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample))
 
 
 class Kernels(Protocol):
     """What a search asks of the rows, one block at a time."""
 
     def histogram(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+        self,
+        bits: Any,
+        labels: Any,
+        weights: Any,
+        positive: Any,
+        negative: Any,
+        bins: FirstBins,
+        rows: Any,
+        sums: Any,
+        only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
-        """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum."""
+        """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum.
+
+        `only`, where it is not empty, says of each bin which one score was seen in it: its bits, `NONE` or `SEVERAL`.
+        """
 
     def count(
         self, bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
@@ -112,7 +148,11 @@ def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     """The scores again."""
-    return np.where(keys < SIGN, ~keys, keys ^ SIGN).astype(np.uint64).view(np.float64)
+    bits = ~keys
+    bits.view(np.int64)[...] >>= 63
+    bits |= SIGN
+    bits ^= keys
+    return bits.view(np.float64)
 
 
 def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
@@ -139,7 +179,15 @@ class NumpyKernels:
 
     @staticmethod
     def histogram(
-        bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: FirstBins, rows: Any, sums: Any
+        bits: Any,
+        labels: Any,
+        weights: Any,
+        positive: Any,
+        negative: Any,
+        bins: FirstBins,
+        rows: Any,
+        sums: Any,
+        only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
         is_positive = labels == positive
         strangers = len(labels) - int(np.count_nonzero(is_positive))
@@ -155,6 +203,8 @@ class NumpyKernels:
             part >>= bins.shift
             part ^= bits >> 63
             part += bins.half
+            if len(only):
+                _note_scores(part, bits, only)
             _add_counts(part, is_positive, weights, rows, sums)
         return strangers, nans, checksum(bits, is_positive)
 
@@ -210,6 +260,16 @@ def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
     if present.all():
         return (*columns, weights)
     return (*(column[present] for column in columns), weights[present])
+
+
+def _note_scores(part: Any, bits: Any, only: Any) -> None:
+    """Note the one score of each part, or that there are several."""
+    other = np.flatnonzero(only[part] != bits)
+    if len(other):
+        part, bits = part[other], bits[other]
+        first = only[part] == NONE
+        only[part[first]] = bits[first]
+        only[part[only[part] != bits]] = SEVERAL
 
 
 def _add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:

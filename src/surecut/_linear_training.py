@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 BLOCK = 32
 """Labels that are solved together, at most: enough for matrix products, few enough for the caches."""
+FEW = 8
+"""Labels for which a thread of their own pays."""
 TILE = 2**15
 """Scores whose losses are computed at once, so that they stay in the cache."""
 WORTH_ROTATING = 100
 """Features squared for each row of each label, up to which the eigenvectors cost less than they save."""
+FEW_COORDINATES = 1000
+"""Up to this many, labels that are slow to converge use their own second derivatives."""
 UNEVEN = 1e6
 """The ratio of the features' scales beyond which a rotation would drown the small ones in rounding."""
 DENSE_ENOUGH = 0.25
@@ -37,15 +41,15 @@ DENSE_ENOUGH = 0.25
 
 @dataclass(frozen=True)
 class LinearModels:
-    """Coefficients (m, d) and intercepts (m,), the steps it took, and how far the objectives may be from the minimum.
+    """Coefficients (m, d), intercepts (m,), the steps it took, and the decrease that the next step promised.
 
-    A gap is relative to the objective, and an estimate.
+    A promise is a share of the objective.
     """
 
     coefficients: Array
     intercepts: Array
     iterations: NDArray[np.int64]
-    gaps: Array
+    promises: Array
 
 
 def train(
@@ -84,7 +88,7 @@ def train(
         objective = Objective(loss, design, np.compress(varies, truth, axis=1), C * weights)
         minima = minimise(objective, *objective.start(), tol=tol, max_iter=max_iter)
         models.coefficients[chosen], models.intercepts[chosen] = design.undo(minima.columns)
-        models.iterations[chosen], models.gaps[chosen] = minima.iterations, minima.gaps
+        models.iterations[chosen], models.promises[chosen] = minima.iterations, minima.promises
 
     _share_out(solve, labels)
     return models
@@ -100,8 +104,7 @@ def constant_score(loss: CompositeLoss, positive: bool, rows: float) -> float:
         return 1.0 if positive else -1.0
     if np.isfinite(score):
         return score
-    smoothed = link_or_none(loss, (rows * positive + 0.5) / (rows + 1))
-    return 0.0 if smoothed is None else smoothed
+    return float(loss.link((rows * positive + 0.5) / (rows + 1)))
 
 
 def link_or_none(loss: CompositeLoss, probability: float) -> float | None:
@@ -178,6 +181,15 @@ class Objective:
             penalised = self.design.penalty[:, None] * columns
             return values + np.einsum("ij,ij->j", penalised, columns) / 2, slope + penalised
 
+    def second_derivatives(self, columns: Array) -> Iterable[Array] | None:
+        if len(columns) > FEW_COORDINATES:
+            return None
+        scores, width = self.design.scores(columns), 1e-4
+        with np.errstate(over="ignore", invalid="ignore"):
+            rise = self.loss.gradient(self.truth, scores + width) - self.loss.gradient(self.truth, scores - width)
+        curvature = np.maximum(rise / (2 * width), 0.0) * self.weights[:, None]
+        return (self.design.gram(weights) + np.diag(self.design.penalty) for weights in curvature.T)
+
     def take(self, chosen: NDArray[np.bool_]) -> Objective:
         return replace(self, truth=np.compress(chosen, self.truth, axis=1))
 
@@ -216,6 +228,9 @@ class Design(Protocol):
     def adjoint(self, residuals: Array) -> Array:
         """The transposed map."""
 
+    def gram(self, weights: Array) -> Array:
+        """The weighted sums of the products of coordinates."""
+
     def undo(self, columns: Array) -> tuple[Array, Array]:
         """Coefficients (m, d) and intercepts (m,) of the features as they came."""
 
@@ -252,6 +267,13 @@ class SparseDesign:
     def adjoint(self, residuals: Array) -> Array:
         adjoint = np.asarray(self._transposed @ residuals)
         return np.vstack((adjoint, residuals.sum(axis=0))) if self._fit_intercept else adjoint
+
+    def gram(self, weights: Array) -> Array:
+        gram = (self._transposed @ self._matrix.multiply(weights[:, None])).toarray()
+        if not self._fit_intercept:
+            return np.asarray(gram)
+        border = self._transposed @ weights
+        return np.block([[gram, border[:, None]], [border, weights.sum()]])
 
     def undo(self, columns: Array) -> tuple[Array, Array]:
         if not self._fit_intercept:
@@ -290,6 +312,10 @@ class DenseDesign:
     def adjoint(self, residuals: Array) -> Array:
         return self._matrix.T @ residuals
 
+    def gram(self, weights: Array) -> Array:
+        scaled = self._matrix * np.sqrt(weights)[:, None]
+        return np.asarray(scaled.T @ scaled)
+
     def undo(self, columns: Array) -> tuple[Array, Array]:
         turned = columns[: len(self._means)]
         coefficients = (turned if self._rotation is None else self._rotation @ turned).T
@@ -314,8 +340,8 @@ def _even(squares: Array) -> bool:
 def _share_out(solve: Callable[[slice], None], labels: int) -> None:
     """Solve labels in blocks of equal size, on as many threads as BLAS may use, which then uses one."""
     threads = max((library["num_threads"] for library in threadpool_info()), default=1)
-    turns = -(-labels // BLOCK)
-    if threads > 1 and turns > 1:
+    turns = max(-(-labels // BLOCK), min(threads, labels // FEW))
+    if turns > threads:
         turns = -(-turns // threads) * threads
     edges = np.linspace(0, labels, turns + 1).astype(int)
     blocks = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]

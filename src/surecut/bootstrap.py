@@ -15,6 +15,7 @@ import numpy as np
 from surecut._inputs import as_doubles
 from surecut._kernels import ordered_keys
 from surecut.confusion import Confusion
+from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def resample(
         else _drawn_groups(tally, starts, groups, resamples, rng)
     )
     collected = [_Collected(cut, int(np.searchsorted(starts, _accepted(tally, cut)))) for cut in cuts]
-    for counts in _with_progress(draws, resamples, progress):
+    for counts in shown(draws, "resampling", resamples, progress=progress, size=len):
         above = _cumulated(counts)
         for one in collected:
             one.collect(_values(one.cut, tally, above), _values(one.cut, tally, original)[0], edges, retune)
@@ -182,22 +183,3 @@ def _drawn_groups(
         size = min(CHUNK, resamples - first)
         drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)
         yield np.asarray((by_group.T @ drawn.T).T).reshape(size, len(starts), 2)
-
-
-def _with_progress(draws: Iterator[NDArray[Any]], resamples: int, progress: bool | None) -> Iterator[NDArray[Any]]:
-    """The draws, with a bar where a person looks and rich is installed; it goes away when it is done."""
-    if progress is False:
-        yield from draws
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield from draws
-        return
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not (progress or console.is_terminal)) as bar:
-        task = bar.add_task("resampling", total=resamples)
-        for counts in draws:
-            yield counts
-            bar.advance(task, len(counts))

@@ -7,7 +7,6 @@ others are fetched. So what is shipped is at most one row per group, occupied bi
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -144,14 +143,13 @@ class Groups:
         if not survive.any():
             return bins
         wanted = answer.filter(nw.new_series("survives", survive[home], backend=answer.implementation))
-        wanted = wanted.select(*self.rows.keys, BIN).unique()
-        with ExitStack() as stack:
-            beside = stack.enter_context(table_beside(self.rows.frame, wanted))
-            scores = self._distinct(binned.join(beside, on=[*self.rows.keys, BIN], how="inner"))
+        by = [*self.rows.keys, BIN, KIND]
+        wanted = wanted.select(*by)
+        with table_beside(self.rows.frame, wanted) as beside:
+            scores = self._distinct(binned.join(beside, on=by, how="inner"))
         return _replaced(bins, survive, scores)
 
     def macro(self, entries: Entries, objective: Objective) -> MultilabelCut:
-        counts, weight = self.totals
         cuts = self._label_entries(entries).best_cuts(objective, self.names)
         thresholds, intervals, confusion, shared = cuts.thresholds, cuts.intervals, cuts.confusion, None
         if not cuts.defined.all():
@@ -250,9 +248,7 @@ class Groups:
             raise SourceChangedError
         low, high = (ordered_keys(found[name if name in found else SCORE]) for name in (LOW, HIGH))
         weight = found[SUM].astype(float) if self.rows.weighted else None
-        return Entries.of(
-            found[GROUP].astype(np.int64), low, high, found[KIND] == POSITIVE, found[ROWS], weight
-        )
+        return Entries.of(found[GROUP].astype(np.int64), low, high, found[KIND] == POSITIVE, found[ROWS], weight)
 
     def _promising(self, bins: Entries, objective: Objective) -> NDArray[np.bool_]:
         """Bins whose bound reaches the best edge of their group."""
@@ -278,15 +274,17 @@ class Groups:
         starts = np.flatnonzero(np.concatenate(([True], bins.group[1:] != bins.group[:-1])))
         best = np.maximum.reduceat(np.maximum(edges, nothing), starts)
         best = np.repeat(best, np.diff(starts, append=len(edges)))
-        corners = [(after[:, 1], before[:, 0]), (before[:, 1], after[:, 0]), *((e[:, 1], e[:, 0]) for e in (before, after))]
+        (fp_before, tp_before), (fp_after, tp_after) = before.T, after.T
+        corners = [(tp_after, fp_before), (tp_before, fp_after), (tp_before, fp_before), (tp_after, fp_after)]
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = np.asarray(metric.evaluate(confusion(*corners[0])), dtype=float)
-            scale = np.nanmax([np.abs(metric.evaluate(confusion(*corner))) for corner in corners] + [0 * bounds], axis=0)
+            sizes = [np.abs(metric.evaluate(confusion(*corner))) for corner in corners]
+            scale = np.nanmax([*sizes, np.zeros(len(bounds))], axis=0)
             reachable = np.ones(len(bounds), dtype=bool)
             for constraint in objective.constraints:
                 reachable &= constraint.is_met_by_any([confusion(*corner) for corner in corners])
         slack = TIE * np.abs(np.where(np.isfinite(best), best, 0.0)) + (ROUNDING * scale if self.rows.weighted else 0.0)
-        return reachable & ~np.isnan(bounds) & (bounds >= best - slack)
+        return np.asarray(reachable & ~np.isnan(bounds) & (bounds >= best - slack))
 
     def _label_entries(self, entries: Entries) -> LabelEntries:
         """Descending, a bin as its highest score without weight and its lowest with all of it: no cut is in between."""

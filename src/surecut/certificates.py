@@ -37,6 +37,9 @@ PRIOR_SHARE = 0.2
 PRIORS = 33
 """Priors between their limits at which the worst case is looked for."""
 
+STEPS_SHARE = 0.2
+"""The share of the error of a regret bound that is spent on what lies between two thresholds."""
+
 THRESHOLDS = 4096
 """More thresholds than this are bounded in blocks."""
 
@@ -86,6 +89,11 @@ class Certificate:
 
     def __str__(self) -> str:
         return _sentence(self)
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import certificate_html
+
+        return certificate_html(self)
 
 
 def certify(
@@ -455,12 +463,73 @@ def uniform_value_limits(metric: Metric, tally: ScoreTally, confusion: Confusion
 
 
 def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
-    """Upper limit of what the best threshold of this model is worth more than the cut."""
-    at_cut = bands(metric, tally, confusion, error, sides=2)
-    everywhere = bands(metric, tally, _blocks_of(tally.confusion), error, sides=2)
-    rivals = np.nanmax(everywhere.value(metric, best=True), axis=1)
-    here = _defined(at_cut.value(metric, best=False), metric, worst=True)[:, 0]
-    return float(max(0.0, (rivals - here).max()))
+    """Upper limit of what the best threshold of this model is worth more than the cut, whatever rows chose it.
+
+    Against far rivals by the bands: the worst of the cut, the best of the rival. Against near ones by what lies between
+    the two thresholds, which is known far better than either side of it: a rival that rejects thirty positives fewer
+    has about thirty fewer, whatever the number itself. So the bound falls with the sample about as n^(−2/3), as the
+    regret does.
+    """
+    cells = ("tp", "fp", "fn", "tn")
+    blocks = _blocks_of(tally.confusion)
+    rivals = Confusion(*(np.append(getattr(confusion, cell), getattr(blocks, cell)) for cell in cells))
+    of_bands = error * (1 - STEPS_SHARE) if isinstance(metric, LinearFractionalMetric) else error
+    at_cut, at_rivals = (bands(metric, tally, some, of_bands, sides=2) for some in (confusion, rivals))
+    ahead = at_rivals.value(metric, best=True) - _defined(at_cut.value(metric, best=False), metric, worst=True)
+    if isinstance(metric, LinearFractionalMetric):
+        fpr, fnr = _steps(tally, confusion, rivals, error * STEPS_SHARE)
+        ahead = np.fmin(ahead, _ahead_by_steps(metric, at_cut, fpr, fnr))
+    return float(max(0.0, np.nanmax(ahead)))
+
+
+def _steps(
+    tally: ScoreTally, confusion: Confusion, rivals: Confusion, error: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least that the false positive and the false negative rate change by from the cut to each rival.
+
+    Between a row and the k-th after it lies as much as before the k-th of all rows, in distribution: so one band, at
+    the error divided by the number of rows, holds from every row on. A rival lies on one side of the cut, where it has
+    more of one kind and fewer of the other; where that is not known, as for the first, which predicts like the cut,
+    it has fewer of both.
+    """
+    negatives, positives = (int(total) for total in tally.rows.sum(axis=0))
+    more_fp, fewer_fn = rivals.fp - confusion.fp, confusion.fn - rivals.fn
+    below = (more_fp >= 0) & (fewer_fn >= 0)
+    above = (more_fp <= 0) & (fewer_fn <= 0)
+    below[0] = above[0] = False
+    below, above = below & ~above, above & ~below
+
+    def changes(more: NDArray[Any], grows: NDArray[np.bool_], rows: int) -> NDArray[np.float64]:
+        each = error / 4 / (rows + 1)
+        at_least = least_shares(np.maximum(more - 1, 0) / max(rows, 1), rows, each)
+        at_most = 1 - least_shares(1 - np.maximum(-more, 0) / max(rows, 1), rows, each)
+        return np.where(grows, at_least, -at_most)
+
+    return changes(more_fp, below, negatives), changes(-fewer_fn, above, positives)
+
+
+def _ahead_by_steps(
+    metric: LinearFractionalMetric, at_cut: Bands, fpr: NDArray[np.float64], fnr: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What rivals are ahead by at most, given steps from the cut: (a − Ψ b)·Δ / (denominator at the rival).
+
+    Ψ and the denominator at the cut are those that the bands allow. NaN where a step leads out of the unit square.
+    """
+    prior = at_cut.priors[:, None]
+    (_, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
+    fp, fn = fpr * (1 - prior), fnr * prior
+    corners = [(i, j) for i in (0, 1) for j in (0, 1)]
+    denominators = [b0 + b1 * at_cut.fpr[i] * (1 - prior) + b2 * at_cut.fnr[j] * prior for i, j in corners]
+    change = b1 * fp + b2 * fn
+    least, most = (pick.reduce(denominators) + change for pick in (np.minimum, np.maximum))
+    found = np.full(np.broadcast_shapes(least.shape, fp.shape), -np.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for best in (False, True):
+            value = at_cut.value(metric, best)
+            gain = (a1 - value * b1) * fp + (a2 - value * b2) * fn
+            found = np.maximum(found, np.where(gain > 0, gain / least, gain / most))
+    outside = (at_cut.fpr[0] + fpr < 0) | (at_cut.fnr[0] + fnr < 0) | (least <= 0)
+    return np.where(outside, np.nan, found)
 
 
 def curve_band(

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
@@ -29,8 +30,25 @@ from sklearn.utils.validation import (
 )
 
 from surecut._inputs import as_weights
+from surecut._matrices import is_sparse
+from surecut.averaging import tune_thresholds
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.label_hulls import LabelHulls
+from surecut.label_scores import (
+    checked_indicators,
+    is_multilabel,
+    label_names,
+    label_scores,
+    response,
+    takes_many_labels,
+)
 from surecut.metrics import Metric, get_metric
+from surecut.multilabel_cut import MultilabelCut
+from surecut.progress import shown
+from surecut.search import Objective
+from surecut.shrinkage import check_shrinkage
+from surecut.smoothing import shrunken_cut
+from surecut.stratification import MultilabelSplit
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -71,6 +89,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         A scikit-learn classifier or pipeline with `predict_proba` or `decision_function`.
     metric
         A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
+    average
+        For targets with a column per label: ``"macro"`` (so if it is None), ``"micro"`` or ``"samples"``, as in
+        `tune_thresholds`. The estimator must take such targets: `OneVsRestClassifier(...)`, trees, `MLPClassifier`.
     cv
         Which rows tune.
 
@@ -82,6 +103,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         - ``"prefit"``: `estimator` is fitted already, and all rows tune; so they do for a `FrozenEstimator`.
     refit
         Whether the model is trained again on all rows: ``"auto"`` does so if there are several splits.
+    shrinkage
+        For tuning rows with few positives, rare labels above all: ``"auto"``, or a number, as in `tune_thresholds`.
     constraint
         Conditions on the cut, as in `tune_threshold`.
     confidence
@@ -99,13 +122,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     Attributes
     ----------
-    cut_ : Cut
+    cut_ : Cut or MultilabelCut
         The cut, with its value and confusion on the tuning rows.
     best_threshold_, best_score_ : float
-        The cut's threshold and value.
+        The cut's threshold and value; with many labels the thresholds are in `thresholds_`.
     certificate_ : Certificate
         With `confidence`: limits for the metric's value on new rows.
-    hull_ : Hull
+    hull_ : Hull or LabelHulls
         The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics.
     estimator_, classes_
         The fitted model and its classes.
@@ -129,8 +152,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         estimator: Any,
         *,
         metric: MetricLike = "f1",
+        average: str | None = None,
         cv: Any = 5,
         refit: bool | str = "auto",
+        shrinkage: float | str = 0.0,
         constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
         confidence: float | None = None,
         pos_label: Any = None,
@@ -140,8 +165,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.average = average
         self.cv = cv
         self.refit = refit
+        self.shrinkage = shrinkage
         self.constraint = constraint
         self.confidence = confidence
         self.pos_label = pos_label
@@ -155,7 +182,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Parameters
         ----------
         X, y
-            Training data of two classes.
+            Training data of two classes, or with a column of 0 and 1 per label.
         sample_weight
             Weights of the rows in both steps. A pipeline gets them at its last step; an estimator that takes none is
             trained without, with a warning.
@@ -164,6 +191,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """
         _raise_for_params(params, self, None)
         metric = get_metric(self.metric)
+        if is_multilabel(y, self.average):
+            return self._fit_labels(X, y, metric, sample_weight, params)
+        if self.average is not None:
+            raise ValueError(f"average={self.average!r} is for targets with a column per label, but y is one column")
         X, y = indexable(X, y)
         y = _checked_target(y)
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
@@ -176,13 +207,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
             for train, tune in plan.splits
         )
-        self.estimator_ = results[0][0]
-        if plan.refit:
-            self.estimator_ = clone(self.estimator).fit(X, y, **_check_method_params(X, routed.estimator.fit))
-        self.classes_ = self.estimator_.classes_
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
+        self._set_estimator(results[0][0], X, y, routed, plan)
 
         held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
         scores = np.concatenate([scores for _, scores in results])
@@ -201,6 +226,57 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             self.certificate_ = certify(self.cut_, tally=tally_of(kept_aside), confidence=self.confidence)
         return self
 
+    def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
+        """The two steps for a target with a column per label."""
+        if self.confidence is not None:
+            raise ValueError("confidence= is for one label: fit without, then certify the cut on rows kept aside")
+        average = "macro" if self.average is None else self.average
+        names = label_names(y)
+        X, y = indexable(X, checked_indicators(y))
+        weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
+        routed = self._routed(params, sample_weight)
+        plan = self._plan(X, y, routed.splitter.split)
+        results = list(
+            shown(
+                Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                    delayed(_fit_and_score_labels)(
+                        self.estimator, X, y, train, tune, routed.estimator.fit, self.response_method
+                    )
+                    for train, tune in plan.splits
+                ),
+                "training",
+                len(plan.splits),
+            )
+        )
+        self._set_estimator(results[0][0], X, y, routed, plan)
+        held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
+        scores = np.concatenate([scores for _, scores in results])
+        truth, held_weights = y[held_out], None if weights is None else weights[held_out]
+        truth = truth.toarray() if is_sparse(truth) else truth
+        cut = tune_thresholds(
+            truth,
+            scores,
+            metric=metric,
+            average=average,
+            sample_weight=held_weights,
+            constraint=self.constraint,
+            shrinkage=self.shrinkage,
+            labels=names,
+        )
+        self.sparse_output_ = is_sparse(y)
+        self._set_cut(replace(cut, out_of_fold=plan.refit), LabelHulls.of(truth, scores, held_weights, names))
+        return self
+
+    def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Plan) -> None:
+        """The model that predicts: the one that was tuned, or one trained on all rows."""
+        if plan.refit:
+            model = clone(self.estimator).fit(X, y, **_check_method_params(X, routed.estimator.fit))
+        self.estimator_ = model
+        self.classes_: Any = model.classes_ if hasattr(model, "classes_") else np.arange(y.shape[1])
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, attribute):
+                setattr(self, attribute, getattr(model, attribute))
+
     def _kept_aside(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the rows that did not train certify, and do not tune; none where no confidence is asked for."""
         kept = np.zeros(len(y), dtype=bool)
@@ -210,7 +286,12 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return kept
 
     def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
-        if self.confidence is None or self.constraint is None:
+        kappa = check_shrinkage(self.shrinkage)
+        if kappa != 0:
+            if self.constraint is not None:
+                raise ValueError("a constraint must be met by the labels themselves, not by smoothed ones")
+            cut = shrunken_cut(tally, kappa, Objective(metric))
+        elif self.confidence is None or self.constraint is None:
             cut = tally.best_cut(metric, self.constraint)
         else:
             from surecut.assurance import assured_cut
@@ -218,57 +299,74 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence)
         return replace(cut, out_of_fold=out_of_fold)
 
-    def retarget(self, metric: MetricLike) -> PlugInClassifier:
-        """A fitted copy for another metric, from the stored hull: neither data nor model are touched.
+    def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
+        """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
 
-        Works for every linear-fractional metric and for MCC, whose best cuts are vertices of the hull.
+        Works for every linear-fractional metric and for MCC, whose best cuts are vertices of the hull; for the averages
+        macro and micro.
         """
         check_is_fitted(self, "cut_")
         if self.constraint is not None:
             raise ValueError("a constrained cut need not lie on the stored hull: set the metric and fit again")
         if self.confidence is not None:
             raise ValueError("the certificate is for the metric that was fitted: set the metric and fit again")
+        if check_shrinkage(self.shrinkage) != 0:
+            raise ValueError(
+                "the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew"
+            )
         other = copy.copy(self)
         other.metric = metric
-        cut = self.hull_.best_cut(get_metric(metric))
+        if isinstance(self.hull_, LabelHulls):
+            other.average = self.cut_.average if average is None else average
+            cut = self.hull_.best_cut(get_metric(metric), other.average)
+        elif average is not None:
+            raise ValueError(f"average={average!r} is for many labels, and this classifier was fitted on one")
+        else:
+            cut = self.hull_.best_cut(get_metric(metric))
         other._set_cut(replace(cut, out_of_fold=self.cut_.out_of_fold), self.hull_)
         return other
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The positive class where the score reaches the threshold, the other class elsewhere."""
+    def predict(self, X: Any) -> Any:
+        """The positive class where the score reaches the threshold, the other class elsewhere.
+
+        With many labels: 1 where a label's score reaches its threshold, 0 elsewhere; sparse if `y` was.
+        """
         check_is_fitted(self, "cut_")
         predicted = self.cut_.predict(self._scores(X))
+        if isinstance(self.cut_, MultilabelCut):
+            return csr_array(predicted, dtype=np.int64) if self.sparse_output_ else predicted.astype(np.int64)
         positive = self._positive()
         (other,) = (label for label in self.classes_ if label != positive)
         return np.asarray(np.where(predicted, positive, other), dtype=self.classes_.dtype)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score minus threshold, above zero exactly where `predict` gives `classes_[1]`.
+        """Score minus threshold, above zero exactly where `predict` gives `classes_[1]`, or the label.
 
         A score that equals the threshold, which is accepted, gives the smallest positive float; a cut that predicts
         nothing gives −inf.
         """
         check_is_fitted(self, "cut_")
         scores = self._scores(X).astype(np.float64)
-        threshold = self.cut_.threshold
+        many = isinstance(self.cut_, MultilabelCut)
+        threshold = np.broadcast_to(self.cut_.thresholds if many else self.cut_.threshold, scores.shape)
         with np.errstate(invalid="ignore"):
             distance = scores - threshold
-        distance[scores == threshold] = np.inf if np.isinf(threshold) else np.nextafter(0.0, 1.0)
-        if self.cut_.predicts_nothing:
-            distance[:] = -np.inf
-        return distance if self._positive() == self.classes_[1] else -distance
+        equal = scores == threshold
+        distance[equal] = np.where(np.isinf(threshold[equal]), np.inf, np.nextafter(0.0, 1.0))
+        distance[threshold == np.inf] = -np.inf
+        return np.asarray(distance if many or self._positive() == self.classes_[1] else -distance)
 
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any) -> Any:
         """The model's own probabilities: the cut does not change them."""
         check_is_fitted(self, "cut_")
-        return np.asarray(self.estimator_.predict_proba(X))
+        return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("predict_log_proba"))  # type: ignore[untyped-decorator]  # as above
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Any) -> Any:
         """The model's own log-probabilities."""
         check_is_fitted(self, "cut_")
-        return np.asarray(self.estimator_.predict_log_proba(X))
+        return self.estimator_.predict_log_proba(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Parameters of `fit` go to the estimator's `fit` and, where it is an object, to the splitter."""
@@ -281,18 +379,27 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        inner = get_tags(self.estimator)
+        tags.classifier_tags.multi_label = inner.classifier_tags is not None and inner.classifier_tags.multi_label
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
 
-    def _set_cut(self, cut: Cut, hull: Hull) -> None:
-        self.cut_, self.hull_ = cut, hull
-        self.best_threshold_, self.best_score_ = cut.threshold, cut.value
+    def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls) -> None:
+        self.cut_: Any = cut
+        self.hull_: Any = hull
+        self.best_score_ = cut.value
+        if isinstance(cut, MultilabelCut):
+            self.thresholds_ = cut.thresholds
+        else:
+            self.best_threshold_ = cut.threshold
 
     def _positive(self) -> Any:
         return self.classes_[1] if self.pos_label is None else _position_checked(self.pos_label, self.classes_)
 
     def _scores(self, X: Any) -> NDArray[Any]:
+        if isinstance(self.cut_, MultilabelCut):
+            return label_scores(self.estimator_, X, self.response_method, len(self.cut_))
         return _positive_scores(self.estimator_, X, self.response_method, self._positive())
 
     def _routed(self, params: dict[str, Any], sample_weight: Any) -> Bunch:
@@ -338,10 +445,14 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             if not 0 < float(self.cv) < 1:
                 raise ValueError(f"a share of rows for tuning must fulfil 0 < cv < 1, got {self.cv}")
+            if y.ndim == 2:
+                return MultilabelSplit.holding_out(float(self.cv), self.random_state)
             return StratifiedShuffleSplit(n_splits=1, test_size=float(self.cv), random_state=self.random_state)
         if isinstance(self.cv, Integral):
             if self.cv < 2:
                 raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
+            if y.ndim == 2:
+                return MultilabelSplit.into_folds(int(self.cv), self.random_state)
             shuffle = self.random_state is not None
             return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)
         return check_cv(self.cv, y=y, classifier=True)
@@ -383,6 +494,26 @@ def _fit_and_score(
     return model, _positive_scores(model, _safe_indexing(X, tune), response_method, positive)
 
 
+def _fit_and_score_labels(
+    estimator: Any, X: Any, y: Any, train: Any, tune: Any, fit_params: Any, response_method: str
+) -> tuple[Any, NDArray[Any]]:
+    """The model of one split, and its scores for the rows that tune, one column per label."""
+    model = estimator
+    if train is not None:
+        params = _check_method_params(X, fit_params, indices=train)
+        try:
+            model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+        except ValueError as error:
+            if takes_many_labels(estimator):
+                raise
+            name = type(estimator).__name__
+            raise ValueError(
+                f"{name} takes one label at a time ({error}): wrap it, OneVsRestClassifier({name}()) or "
+                f"MultiOutputClassifier({name}())"
+            ) from error
+    return model, label_scores(model, _safe_indexing(X, tune), response_method, y.shape[1])
+
+
 def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:
     if pos_label not in classes.tolist():
         raise ValueError(f"pos_label={pos_label!r} is none of the classes {classes.tolist()}")
@@ -391,18 +522,12 @@ def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:
 
 def _positive_scores(model: Any, X: Any, response_method: str, positive: Any) -> NDArray[Any]:
     """The model's score for the positive class."""
-    methods = ("predict_proba", "decision_function")
-    if response_method not in ("auto", *methods):
-        raise ValueError(f"response_method must be one of auto, {', '.join(methods)}, got {response_method!r}")
-    asked = methods if response_method == "auto" else (response_method,)
-    method = next((method for method in asked if hasattr(model, method)), None)
-    if method is None:
-        raise AttributeError(f"{type(model).__name__} has no {' or '.join(asked)}: nothing can be cut")
-    response = np.asarray(getattr(model, method)(X))
+    method = response(model, response_method)
+    scores = np.asarray(getattr(model, method)(X))
     is_second = positive == model.classes_[1]
     if method == "predict_proba":
-        return response[:, 1 if is_second else 0]
-    return response if is_second else -response
+        return scores[:, 1 if is_second else 0]
+    return scores if is_second else -scores
 
 
 def _weight_parameter(estimator: Any) -> str | None:

@@ -7,11 +7,11 @@ misspelt or missing; 3 `check` found a change.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,8 @@ from surecut.study.commands import app as study
 if TYPE_CHECKING:
     from surecut.cut import Cut
     from surecut.metrics import Metric
+    from surecut.multilabel_cut import MultilabelCut
+    from surecut.tally import ScoreTally
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size.",
@@ -44,6 +46,21 @@ class Missing(StrEnum):
 
     error = "error"
     drop = "drop"
+
+
+class Average(StrEnum):
+    """How values of many labels become one."""
+
+    macro = "macro"
+    micro = "micro"
+
+
+class Method(StrEnum):
+    """How a cut is certified."""
+
+    holdout = "holdout"
+    uniform = "uniform"
+    bootstrap = "bootstrap"
 
 
 FILE = Annotated[
@@ -108,11 +125,21 @@ def tune(
         list[str] | None,
         typer.Option(help="What the cut is best for; repeat for several. See surecut metrics.", show_default="f1"),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A cut for each value of this column: labels, tags, countries.")
+    ] = None,
+    average: Annotated[
+        Average, typer.Option(help="With --by: a threshold for each value, or one for all.")
+    ] = Average.macro,
     weight: WEIGHT = None,
     pos_label: POS_LABEL = None,
     constraint: Annotated[
         list[str] | None,
         typer.Option(help='Such as "precision>=0.9" or "predicted_positive_rate<=0.01"; repeat for several.'),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="Such as 0.95: constraints hold on new rows, and the table says what the metric is there."),
     ] = None,
     prior: Annotated[
         float | None, typer.Option(help="Share of positives where the cut will be used, if it is another.")
@@ -138,31 +165,27 @@ def tune(
             require_folder(path)
 
         from surecut import printing
+        from surecut.commands import TunedCuts, TunedLabels, tuned_by, tuned_cuts
         from surecut.files import Table
-        from surecut.tally import ScoreTally
+        from surecut.report import save_html
 
-        with printing.working(f"reading {file}"), Table(file) as opened:
-            rows = opened.rows(label=label, score=score, weight=weight, pos_label=pos_label, missing=missing)
-        with printing.working(f"tuning on {len(rows):,} rows"):
-            tally = None
-            if prior is not None or report is not None:
-                tally = ScoreTally.from_scores(rows.is_positive, rows.scores, sample_weight=rows.weights)
-                tally = tally if prior is None else tally.with_prior(prior)
-                cuts = [tally.best_cut(one, constraint) for one in metrics]
+        title = "Standard input" if file == "-" else Path(file).name
+        with printing.working(f"tuning on {file}"), Table(file) as opened:
+            rows = opened.rows(
+                label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
+            )
+            tuned: TunedCuts | TunedLabels
+            if by is None:
+                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, report is not None)
+            elif confidence is not None or prior is not None:
+                raise ValueError("--confidence and --prior are for a single cut: leave out --by")
             else:
-                from surecut.tuning import tune_threshold
-
-                tuned = tune_threshold(
-                    rows.is_positive, rows.scores, metric=metrics, sample_weight=rows.weights, constraint=constraint
-                )
-                cuts = list(tuned.values())
-        for path, cut in zip(outs, cuts, strict=False):
-            cut.save(path)
-        if report is not None and tally is not None:
-            from surecut.report import save_html, summarize
-
-            title = "Standard input" if file == "-" else Path(file).name
-            save_html(summarize(tally, cut=cuts[0], metrics=metrics[1:], title=title), report)
+                tuned = tuned_by(rows, metrics, average.value, constraint, report is not None)
+            saved: Sequence[Cut | MultilabelCut] = tuned.cuts
+            for path, one in zip(outs, saved, strict=False):
+                one.save(path)
+            if report is not None:
+                save_html(tuned.summary(title), report)
         if output is Format.json:
             printing.as_json(
                 {
@@ -172,12 +195,12 @@ def tune(
                     "label": rows.label,
                     "positive": rows.positive,
                     "score": rows.score,
-                    "cuts": [cut.to_dict() for cut in cuts],
+                    "cuts": tuned.documents(),
                 }
             )
             return
-        _tell_rows(rows, cuts[0])
-        printing.table(printing.CUT_HEADINGS, [printing.cut_cells(cut) for cut in cuts])
+        printing.rows(rows, prior, constraint, confidence)
+        tuned.show()
         for path in outs:
             printing.line(f"cut saved: {path}")
         if report is not None:
@@ -193,6 +216,10 @@ def apply(
     cut: CUT,
     out: Annotated[Path, typer.Option(help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)],
     score: SCORE = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of labels, for a cut of many labels.", show_default=False),
+    ] = None,
     name: Annotated[str, typer.Option(help="The new column.")] = "predicted",
     missing: Annotated[
         Missing, typer.Option(help="Rows without a score: an error, or drop, which leaves their prediction empty.")
@@ -201,24 +228,113 @@ def apply(
     """Add a column that says which rows are cut positive."""
     with _explained(context):
         from surecut import printing
-        from surecut.cut import Cut
-        from surecut.files import SCORE_NAMES, Table, TableError, missing_sql
+        from surecut.commands import apply_cut
+        from surecut.files import Table
 
-        loaded = Cut.load(cut)
         with printing.working(f"applying the cut to {file}"), Table(file) as opened:
-            column = opened.column(score, "score", SCORE_NAMES)
-            number = opened.number(column)
-            lacking = opened.count(missing_sql(number, is_number=True))
-            if lacking and missing is Missing.error:
-                raise TableError(
-                    f"{lacking:,} rows of {opened.name} have no score in {column!r}: fill them, or say --missing drop, "
-                    "which leaves their prediction empty"
-                )
-            predicted = loaded.to_sql_of(number, "duckdb")
-            rows = opened.write(
-                {name: f"CASE WHEN NOT {missing_sql(number, is_number=True)} THEN {predicted} END"}, out
-            )
+            rows = apply_cut(opened, cut, out, score=score, by=by, name=name, leave_empty=missing is Missing.drop)
         printing.line(f"{rows:,} rows with column {name!r}: {out}")
+
+
+@app.command(epilog="Example:\n\nsurecut certify fresh.csv --cut cut.json --label y --score p")
+def certify(
+    context: typer.Context,
+    file: FILE,
+    cut: CUT,
+    label: LABEL = None,
+    score: SCORE = None,
+    pos_label: POS_LABEL = None,
+    confidence: Annotated[float, typer.Option(help="How sure the promise is.")] = 0.95,
+    method: Annotated[
+        Method,
+        typer.Option(help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups."),
+    ] = Method.holdout,
+    groups: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other (with bootstrap).")
+    ] = None,
+    missing: MISSING = Missing.error,
+    output: FORMAT = Format.table,
+) -> None:
+    """Say what a cut is worth on new rows, with a guarantee.
+
+    FILE holds rows that neither trained the model nor tuned the cut.
+    """
+    with _explained(context):
+        from dataclasses import asdict
+
+        from surecut import printing
+        from surecut.certificates import certify as certified
+        from surecut.commands import load_cut
+        from surecut.files import Table
+
+        loaded = load_cut(cut)
+        with printing.working(f"certifying on {file}"):
+            with Table(file) as opened:
+                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups}
+                rows = opened.rows(**asked, missing=missing.value).arrays()
+            found = certified(
+                loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
+            )
+        if output is Format.json:
+            printing.as_json(printing.plain(asdict(found)))
+            return
+        printing.line(str(found))
+        printing.line("\nIt holds if")
+        for assumption in found.assumptions:
+            printing.line(f"- {assumption}")
+
+
+@app.command(epilog="Example:\n\nsurecut check last_week.csv --cut cut.json || echo look at it")
+def check(
+    context: typer.Context,
+    file: FILE,
+    cut: CUT,
+    label: LABEL = None,
+    score: SCORE = None,
+    pos_label: POS_LABEL = None,
+    confidence: Annotated[
+        float, typer.Option(help="Where nothing has changed, there is no alarm with this probability.")
+    ] = 0.95,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rows from the time of tuning, best such that tuned nothing: with them smaller changes are seen.",
+            show_default=False,
+        ),
+    ] = None,
+    missing: MISSING = Missing.error,
+    output: FORMAT = Format.table,
+) -> None:
+    """Say whether anything has moved since the cut was tuned; exit code 3 if so.
+
+    FILE holds labelled rows from deployment. The share of positives and the metric are compared with the tuning rows,
+    beyond the chance of both samples.
+    """
+    with _explained(context):
+        from surecut import printing
+        from surecut.commands import load_cut
+        from surecut.drift import check_drift
+        from surecut.files import Table
+        from surecut.tally import ScoreTally
+
+        loaded = load_cut(cut)
+
+        def tally_of(path: str) -> ScoreTally:
+            with Table(path) as opened:
+                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value).arrays()
+            return ScoreTally.from_scores(rows.is_positive, rows.scores)
+
+        with printing.working(f"reading {file}"):
+            now, then = tally_of(file), None if reference is None else tally_of(reference)
+        with printing.working("comparing"):
+            found = check_drift(loaded, now, reference=then, confidence=confidence)
+        if output is Format.json:
+            printing.as_json(printing.drift_document(found))
+        else:
+            printing.drift(found)
+    if found.moved:
+        raise typer.Exit(3)
 
 
 @app.command(epilog="Example:\n\nsurecut metrics --prior 0.02 --optimum 0.6")
@@ -300,18 +416,3 @@ def _outs(out: Path | None, names: list[str]) -> list[Path]:
             f"{out.with_name(out.stem + '-{metric}' + (out.suffix or '.json'))}"
         )
     return [out.with_name(out.name.replace("{metric}", name)) for name in names]
-
-
-def _tell_rows(rows: Any, cut: Cut) -> None:
-    """What was read, in a line or two."""
-    from surecut import printing
-
-    positives = int(rows.is_positive.sum())
-    dropped = f" ({rows.dropped:,} rows without a value were dropped)" if rows.dropped else ""
-    printing.line(
-        f"{len(rows):,} rows{dropped}, {positives / len(rows):.2%} positive ({rows.label} = {rows.positive}); "
-        f"score in {rows.score!r}"
-        + (f"; tuned for a share of {cut.prior:g}" if cut.prior_given else "")
-        + (f"; subject to {' and '.join(cut.constraints)}" if cut.constraints else "")
-        + "\n"
-    )

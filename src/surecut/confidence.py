@@ -12,7 +12,7 @@ Each limit is one-sided: it fails with probability at most `error`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def crossing_probability(rows: int, intercept: float, slope: float) -> float:
     return float(between.sum() + (mass[0] + mass[-1]) / 2)
 
 
-def _nodes(first: int, last: int, most: int = 300) -> NDArray[np.float64]:
+def _nodes(first: int, last: int, most: int = 800) -> NDArray[np.float64]:
     """Integers from `first` to `last`: all of them, or so many that a smooth sum over all is one of trapezoids.
 
     Those that are kept stand close to each other at both ends, where the sum is not smooth.
@@ -152,6 +152,16 @@ class _Region:
     def masses(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely each block is where i is binomial with `share`."""
         return np.diff(_binomial_at_most(self.first - 1, self.rows, share[..., None]), axis=-1, append=1.0)
+
+    def alone(self, mass: NDArray[np.float64], of_value: int) -> Callable[[float], float]:
+        """The same probability for one `mass` and of one of several values, quickly: what can be is reckoned once."""
+        most = self.most if self.most.ndim == 1 else self.most[of_value, 0]
+        possible = (mass > 1e-18) & (most >= 0)
+        surely = possible & (most >= self.trials)
+        left = possible & ~surely
+        alpha, beta, weight = (self.trials - most)[left], most[left] + 1, mass[left]
+        whole = mass[surely].sum()
+        return lambda inner: float(whole + weight @ special.betainc(alpha, beta, 1 - inner))
 
 
 def _binomial_at_most(k: NDArray[Any], trials: Any, share: Any) -> NDArray[np.float64]:
@@ -256,25 +266,25 @@ def _limit(
         return np.where(inner > 1, 0.0, region.probability(masses, np.clip(inner, 0.0, 1.0)))
 
     def solved(share: int, of_value: int, start: float) -> float:
-        most = region.most if region.most.ndim == 1 else region.most[of_value, 0]
-        alone = replace(region, most=most)
+        at_share = region.alone(masses[share], of_value)
 
         def excess(psi: float) -> float:
             """In units of the normal distribution, in which it is nearly a straight line."""
             inner = np.atleast_2d(inner_share(psi))[of_value, share]
-            probability = 0.0 if inner > 1 else float(alone.probability(masses[share], np.clip(inner, 0.0, 1.0)))
-            return float(special.ndtri(np.clip(probability, 1e-300, 1 - 1e-16)) - special.ndtri(error))
+            probability = 0.0 if inner > 1 else at_share(max(inner, 0.0))
+            return float(special.ndtri(min(max(probability, 1e-300), 1 - 1e-16)) - special.ndtri(error))
 
-        if excess(start) <= 0:
+        high = start
+        if excess(high) <= 0:
             return start
-        step = (start - least) / 64
-        low = start - step
+        step = (estimate - least) * min(0.25, 2 / np.sqrt(region.rows + 1))
+        low = max(least, high - step)
         while excess(low) > 0:
             if low <= least:
                 return least
-            step *= 4
-            low = max(least, low - step)
-        return max(least, float(optimize.brentq(excess, low, start, xtol=precision)) - precision)
+            step *= 2
+            low, high = max(least, low - step), low
+        return max(least, float(optimize.brentq(excess, low, high, xtol=precision)) - precision)
 
     found = solved(len(shares) // 2, 0, estimate)
     while found > least and (likely := np.atleast_2d(at_every_share(found))).max() > error:

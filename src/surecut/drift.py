@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates import certify, confusion_at, uniform_limits, value_limits
+from surecut.bootstrap import resample
+from surecut.certificates import confusion_at, uniform_limits, value_limits
 from surecut.confidence import share_limits
 from surecut.constraints import InfeasibleError, parse_constraints
 from surecut.cut import UnknownMetric
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.cut import Cut
 
-LEVELS = np.geomspace(0.3, 0.0005, 8)
-"""Errors at which limits are looked at, from weak to strong evidence."""
+LEVELS = 8
+"""Errors at which limits are looked at, from weak evidence to far stronger than an alarm needs."""
+
+RESAMPLES = 4_000
+"""Resamples of the tuning rows, where they are the reference."""
 
 Limits = Callable[[float], tuple[float, float]]
 """Lower and upper limit, each of which fails with the probability given."""
@@ -85,8 +89,10 @@ class DriftReport:
         What each constraint's quantity is now.
     best
         The best cut of the new rows; None where none meets the constraints.
-    rows, confidence
-        How many new rows there were, and how sure an alarm is.
+    rows, then_rows, confidence
+        How many new rows there were, with how many they were compared, and how sure an alarm is.
+    has_reference
+        Whether these were reference rows, not the counts that the cut remembers.
     """
 
     cut: Cut
@@ -96,7 +102,9 @@ class DriftReport:
     constraints: dict[str, float]
     best: Cut | None
     rows: int
+    then_rows: int
     confidence: float
+    has_reference: bool = False
 
     @property
     def moved(self) -> bool:
@@ -160,7 +168,9 @@ def check_drift(
         },
         best=_best(cut, now),
         rows=positives + negatives,
+        then_rows=int(before.rows.sum()),
         confidence=confidence,
+        has_reference=reference is not None,
     )
 
 
@@ -214,9 +224,12 @@ def _value_change(
         lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, now.given_prior)
         return float(lower), float(upper)
 
-    then_lower, then_upper = np.array([then_limits(level) for level in LEVELS]).T
-    now_lower, now_upper = np.array([now_limits(level) for level in LEVELS]).T
-    p_value = min(1.0, 2 * min(_improbability(now_upper, then_lower), _improbability(-now_lower, -then_upper)))
+    levels = np.geomspace(0.3, error / 100, LEVELS)
+    then_lower, then_upper = np.array([then_limits(level) for level in levels]).T
+    now_lower, now_upper = np.array([now_limits(level) for level in levels]).T
+    fall = _improbability(levels, now_upper, then_lower)
+    rise = _improbability(levels, -now_lower, -then_upper)
+    p_value = min(1.0, 2 * min(fall, rise))
     return Change(
         then=_value(cut, then_confusion),
         now=_value(cut, confusion),
@@ -234,33 +247,35 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
         lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, before.given_prior)
         return float(lower), float(upper)
 
-    def of_tuning_rows(level: float) -> tuple[float, float]:
-        certificate = certify(
-            cut, tally=before, method="bootstrap", confidence=1 - level, resamples=5000, progress=False
-        )
-        return certificate.lower, certificate.upper
-
     def of_counts(level: float) -> tuple[float, float]:
         lower, upper, _ = uniform_limits(cut.metric, before, confusion, level)
         return lower, upper
 
     if not has_rows:
         return of_counts
-    return of_tuning_rows if before.sample.fingerprint == cut.fingerprint else of_rows
+    if before.sample.fingerprint != cut.fingerprint:
+        return of_rows
+    (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
+
+    def of_tuning_rows(level: float) -> tuple[float, float]:
+        lower, upper = np.nanquantile(drawn.values, (level, 1 - level)) - drawn.optimism
+        return float(lower), float(upper)
+
+    return of_tuning_rows
 
 
-def _improbability(upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:
+def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:
     """How probable it is, at most, that limits of one value lie this far apart: an upper one below a lower one.
 
-    Both hold limits at `LEVELS`. At a value θ the first sample is improbable by the smallest level whose upper limit
-    is below θ, the other by the smallest whose lower limit is above. Their product c has the probability c (1 − log c),
-    since the samples are independent; the θ that suits them best counts.
+    Both hold limits at the levels, which fall. At a value θ the first sample is improbable by the smallest level whose
+    upper limit is below θ, the other by the smallest whose lower limit is above. Their product c has the probability
+    c (1 − log c), since the samples are independent; the θ that suits them best counts.
     """
     upper, lower = np.maximum.accumulate(upper), np.minimum.accumulate(lower)
     theta = np.sort(np.concatenate((upper, lower)))
     theta = np.concatenate((theta[:1] - 1, theta, (theta[1:] + theta[:-1]) / 2, theta[-1:] + 1))[:, None]
-    first = np.where(upper < theta, LEVELS, 1.0).min(axis=1)
-    second = np.where(lower > theta, LEVELS, 1.0).min(axis=1)
+    first = np.where(upper < theta, levels, 1.0).min(axis=1)
+    second = np.where(lower > theta, levels, 1.0).min(axis=1)
     product = float((first * second).max())
     return product * (1 - math.log(product))
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -57,21 +57,58 @@ class TableError(ValueError):
     """A file, or a column of it, is not what was asked for; the message says what to change."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The columns of a file as arrays, and what was found out about them."""
+class Arrays(NamedTuple):
+    """Columns in memory; groups as positions among their names."""
 
     is_positive: NDArray[np.bool_]
     scores: NDArray[Any]
     weights: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
+    groups: NDArray[np.int64] | None
+    group_names: list[Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of an open table, parsed: `relation` has the columns label, score and, if asked for, weight and groups.
+
+    DuckDB keeps them, on disk where they do not fit in memory; `arrays` fetches them.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    columns: tuple[str, ...]
     label: str
     score: str
     positive: str
+    count: int
+    positives: int
     dropped: int
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return self.count
+
+    @property
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        return self.connection.sql(f"SELECT {', '.join(self.columns)} FROM complete")
+
+    def arrays(self) -> Arrays:
+        """The columns as arrays."""
+        names: list[Any] = []
+        columns = list(self.columns)
+        if "groups" in columns:
+            self.connection.execute(
+                "CREATE OR REPLACE TEMP TABLE named AS SELECT groups AS name, row_number() OVER (ORDER BY groups) - 1 "
+                "AS code FROM (SELECT DISTINCT groups FROM complete)"
+            )
+            names = [name for (name,) in self.connection.execute("SELECT name FROM named ORDER BY code").fetchall()]
+            columns[columns.index("groups")] = "(SELECT code FROM named WHERE named.name = complete.groups) AS groups"
+        found = self.connection.execute(f"SELECT {', '.join(columns)} FROM complete").fetchnumpy()
+        return Arrays(
+            is_positive=np.asarray(found["label"], dtype=bool),
+            scores=np.asarray(found["score"]),
+            weights=np.asarray(found["weight"], dtype=np.float64) if "weight" in found else None,
+            groups=np.asarray(found["groups"], dtype=np.int64) if "groups" in found else None,
+            group_names=names,
+        )
 
 
 class Table:
@@ -179,10 +216,11 @@ class Table:
         pos_label: str | None = None,
         missing: str = "error",
     ) -> Rows:
-        """Labels, scores, weights and groups as arrays."""
-        label_name = self.column(label, "label", LABEL_NAMES)
-        score_name = self.column(score, "score", SCORE_NAMES)
-        chosen = {"label": label_name, "score": score_name}
+        """The rows with a label and a score, parsed; they are there as long as the table is open."""
+        chosen = {
+            "label": self.column(label, "label", LABEL_NAMES),
+            "score": self.column(score, "score", SCORE_NAMES),
+        }
         if weight is not None:
             chosen["weight"] = self.column(weight, "weight")
         if groups is not None:
@@ -190,30 +228,22 @@ class Table:
         with self._kept(chosen.values()):
             if not self._one(f"SELECT count(*) FROM {self._from}")[0]:
                 raise TableError(f"{self.name} has no rows: {self._listed()}, and nothing below the header")
-            truth, positive = self.is_positive(label_name, pos_label)
-            parts = {"label": truth, "score": self.number(score_name)}
+            truth, positive = self.is_positive(chosen["label"], pos_label)
+            parts = {"label": truth, "score": self.number(chosen["score"])}
             if weight is not None:
                 parts["weight"] = self.number(chosen["weight"])
             if groups is not None:
-                parts["groups"] = f"CAST({quoted(chosen['groups'])} AS VARCHAR)"
-            listed = ", ".join(f"{sql} AS {quoted(part)}" for part, sql in parts.items())
-            is_missing = " OR ".join(missing_sql(quoted(part), part == "score") for part in parts)
+                parts["groups"] = quoted(chosen["groups"])
+            listed = ", ".join(f"{sql} AS {part}" for part, sql in parts.items())
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {listed} FROM {self._from}")
-            dropped = self._drop_missing(parts, chosen, missing)
-            where = f" WHERE NOT ({is_missing})" if dropped else ""
-            columns = ", ".join(quoted(part) for part in parts)
-            arrays = self.connection.execute(f"SELECT {columns} FROM parsed{where}").fetchnumpy()
-        if not len(arrays["score"]):
+        dropped = self._without_value(chosen, missing)
+        is_there = " AND ".join(f"NOT {missing_sql(part, part == 'score')}" for part in parts) if dropped else "true"
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW complete AS SELECT * FROM parsed WHERE {is_there}")
+        count, positives = self._one("SELECT count(*), count(*) FILTER (label) FROM complete")
+        if not count:
             raise TableError(f"{self.name} has no row left with both a label and a score")
         return Rows(
-            is_positive=np.asarray(arrays["label"], dtype=bool),
-            scores=np.asarray(arrays["score"]),
-            weights=np.asarray(arrays["weight"], dtype=np.float64) if weight is not None else None,
-            groups=np.asarray(arrays["groups"]) if groups is not None else None,
-            label=label_name,
-            score=score_name,
-            positive=positive,
-            dropped=dropped,
+            self.connection, tuple(parts), chosen["label"], chosen["score"], positive, count, positives, dropped
         )
 
     def write(self, expressions: dict[str, str], out: Path) -> int:
@@ -228,12 +258,17 @@ class Table:
         require_folder(out)
         handle, temporary = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=out.suffix)
         os.close(handle)
+        import duckdb
+
         try:
             (rows,) = self._one(f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(temporary)} ({options})")
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(temporary, 0o666 & ~umask)
             os.replace(temporary, out)
+        except duckdb.Error as error:
+            Path(temporary).unlink(missing_ok=True)
+            raise TableError(f"cannot write {out}: {_first_line(error)}") from None
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
@@ -292,17 +327,13 @@ class Table:
         finally:
             self._is_kept = False
 
-    def _drop_missing(self, parts: dict[str, str], chosen: dict[str, str], missing: str) -> int:
+    def _without_value(self, chosen: dict[str, str], missing: str) -> int:
         """How many rows lack a value; an error unless they are to be dropped."""
-        counts = self._one(
-            "SELECT "
-            + ", ".join(f"count(*) FILTER ({missing_sql(quoted(part), part == 'score')})" for part in parts)
-            + f", count(*) FILTER ({' OR '.join(missing_sql(quoted(part), part == 'score') for part in parts)})"
-            + " FROM parsed"
-        )
-        *each, either = counts
+        tests = [missing_sql(part, part == "score") for part in chosen]
+        counted = ", ".join(f"count(*) FILTER ({test})" for test in [*tests, f"({' OR '.join(tests)})"])
+        *each, either = self._one(f"SELECT {counted} FROM parsed")
         if either and missing == "error":
-            lacking = ", ".join(f"{n:,} in {chosen[part]!r}" for part, n in zip(parts, each, strict=True) if n)
+            lacking = ", ".join(f"{n:,} in {name!r}" for name, n in zip(chosen.values(), each, strict=True) if n)
             raise TableError(f"{self.name} has rows without a value: {lacking}. Fill them, or say --missing drop")
         return int(either)
 
@@ -319,8 +350,8 @@ class Table:
         return path + suffix
 
     def _one(self, sql: str) -> tuple[Any, ...]:
-        row = self.connection.execute(sql).fetchone()
-        return row if row is not None else ()
+        (row,) = self.connection.execute(sql).fetchall()  # all of it: a half-read result blocks the connection
+        return tuple(row)
 
     def _listed(self) -> str:
         return f"its columns are {_some(self.columns, 12)}"
@@ -338,7 +369,7 @@ def literal(text: str) -> str:
 
 def missing_sql(sql: str, is_number: bool) -> str:
     """SQL that is true where a value is missing; a score that is NaN is missing, too."""
-    return f"({sql} IS NULL OR isnan(CAST({sql} AS DOUBLE)))" if is_number else f"{sql} IS NULL"
+    return f"({sql} IS NULL OR isnan(CAST({sql} AS DOUBLE)))" if is_number else f"({sql} IS NULL)"
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
@@ -346,7 +377,9 @@ def _connect() -> duckdb.DuckDBPyConnection:
         import duckdb
     except ModuleNotFoundError:
         raise ModuleNotFoundError("reading files needs duckdb: pip install 'surecut[files]'") from None
-    return duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
+    connection = duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
+    connection.execute("SET enable_progress_bar = false")  # it would write into the output
+    return connection
 
 
 def _reader_of(path: str, name: str) -> str:

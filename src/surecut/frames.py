@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -13,18 +13,18 @@ import numpy as np
 from surecut._inputs import as_labels, as_scores, as_weights
 from surecut.columns import Columns, Missing
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.metrics import Metric, get_metric
-from surecut.rows import ArrayRows, Rows
+from surecut.cut import Cut
+from surecut.metrics import get_metric
+from surecut.rows import ArrayRows
 from surecut.search import Objective, search
 from surecut.tuning import MetricLike, distinct_names
 
 if TYPE_CHECKING:
-    from surecut.cut import Cut
     from surecut.grouped import GroupedRows
     from surecut.multilabel_cut import MultilabelCut
     from surecut.tally import ScoreTally
 
-ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path of a Parquet or CSV file or a glob of them"
+ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
 
 
 def tune_frame(
@@ -129,7 +129,7 @@ def apply_frame(
     wrapped = _wrapped(frame)
     Columns(score, score, by=keys).require_in(wrapped.collect_schema().names())
     value = nw.col(score).cast(nw.Float64)
-    if hasattr(cut, "thresholds"):
+    if not isinstance(cut, Cut):
         if not keys:
             raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
         from surecut.engine_tables import with_thresholds

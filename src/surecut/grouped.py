@@ -91,7 +91,7 @@ class GroupedRows:
         self.columns.require_in(self._schema.names())
 
     @cached_property
-    def _schema(self) -> nw.Schema:
+    def _schema(self) -> Any:
         return self.frame.collect_schema()
 
     @cached_property

@@ -37,17 +37,13 @@ SORT_BELOW = 20_000
 """Fewer entries than this are sorted to find a cut of all labels; the search would not be faster."""
 
 
-class LabelSource(Protocol):
-    """What averaging asks of the data."""
+class LabelBlocks(Protocol):
+    """Labels whose sorted scores can be had, run after run."""
 
-    @property
-    def rows(self) -> int: ...
     @property
     def totals(self) -> NDArray[Any]:
         """Shape (labels, 2), negatives first: weight of each class."""
 
-    @property
-    def weighted(self) -> bool: ...
     @property
     def size(self) -> int:
         """The number of scores."""
@@ -62,6 +58,14 @@ class LabelSource(Protocol):
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
 
+
+class LabelSource(LabelBlocks, Protocol):
+    """What averaging asks of the data."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def weighted(self) -> bool: ...
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
         """The best cut of each label."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 REACHABLE = 1e-12
-"""Relative gaps below this cannot be told from rounding, whatever `tol` says."""
+"""Relative decreases below this cannot be told from rounding, whatever `tol` says."""
 
 
 def _has_link(self: LinearSurrogate) -> bool:
@@ -36,7 +36,8 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     logistic loss this is `LogisticRegression(C=C)`; with the squared loss it is `Ridge(alpha=1/(2*C))` on −1 and 1.
 
     All labels share the matrix products of one quasi-Newton method, on as many threads as BLAS may use. Dense features
-    are centred and rotated first, so that the second derivative at the start is diagonal.
+    are centred and rotated first, so that the second derivative at the start is diagonal. Labels that are slow to
+    converge take Newton steps of their own where there are at most a thousand features.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fit_intercept
         Whether there is a b.
     tol
-        A label is done when its objective is estimated to lie within this share of its minimum.
+        A label is done when the next step promises to lower its objective by less than this share.
     max_iter
         Steps at most. Labels that are not done by then are told in a `ConvergenceWarning`.
 
@@ -126,7 +127,7 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.coef_, self.intercept_ = models.coefficients.astype(X.dtype), models.intercepts.astype(X.dtype)
         self.n_iter_ = models.iterations
-        self._warn_unless_done(models.gaps)
+        self._warn_unless_done(models.promises)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -190,15 +191,16 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return (y == self.classes_[1])[:, None]
 
-    def _warn_unless_done(self, gaps: NDArray[np.float64]) -> None:
-        behind = np.flatnonzero(gaps > max(float(self.tol), REACHABLE))
+    def _warn_unless_done(self, promises: NDArray[np.float64]) -> None:
+        behind = np.flatnonzero(promises > max(float(self.tol), REACHABLE))
         if not len(behind):
             return
-        which = f"{len(behind)} of {len(gaps)} labels (the first at position {behind[0]})" if self.multilabel_ else "it"
+        which = f"{len(behind)} of {len(promises)} labels (the first at position {behind[0]})"
         warnings.warn(
-            f"LinearSurrogate stopped before {which} had converged: the objective may lie {gaps[behind].max():.1g} "
-            f"(relative) above its minimum, where tol={self.tol:g} was asked, after up to {self.n_iter_.max()} steps. "
-            f"Scale the features (StandardScaler), raise max_iter={self.max_iter}, or lower C",
+            f"LinearSurrogate stopped before {which if self.multilabel_ else 'it'} had converged: after "
+            f"{self.n_iter_[behind].max()} steps the next one promised to lower the objective by "
+            f"{promises[behind].max():.1g} of it, and tol={self.tol:g}. Scale the features (StandardScaler), raise "
+            f"max_iter={self.max_iter}, or lower C",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -325,6 +325,11 @@ class MultilabelCut:
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"
 
+    def _repr_html_(self) -> str:
+        from surecut.notebook import labels_html
+
+        return labels_html(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultilabelCut):
             return NotImplemented

@@ -7,8 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from surecut.certificates import Certificate
     from surecut.confusion import Confusion
     from surecut.cut import Cut
+    from surecut.multilabel_cut import MultilabelCut
 
 CELL = "padding:.15em .7em;text-align:right"
 RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"
@@ -26,6 +28,33 @@ def cut_html(cut: Cut) -> str:
     if cut.constraints:
         facts["subject to"] = " and ".join(cut.constraints)
     return _card(rule, facts.items(), _confusion(cut.confusion))
+
+
+def labels_html(cut: MultilabelCut, most: int = 10) -> str:
+    """A cut of many labels: the sentence, and the labels with the most positives."""
+    shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
+    head = "".join(
+        f'<th style="{CELL}">{escape(name)}</th>' for name in ("label", "threshold", cut.metric.name, "positives")
+    )
+    rows = "".join(
+        f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(str(cut.labels[i]))}</th>'
+        f'<td style="{CELL}">{cut.thresholds[i]:.6g}</td><td style="{CELL}">{cut.per_label[i]:.4f}</td>'
+        f'<td style="{CELL}">{cut.confusion.positives[i]:,.6g}</td></tr>'
+        for i in shown
+    )
+    more = f"<div>… and {len(cut) - most:,} labels with fewer positives</div>" if len(cut) > most else ""
+    return _card(str(cut), (), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}')
+
+
+def certificate_html(certificate: Certificate) -> str:
+    """A certificate: the promise in words, its numbers, what it assumes."""
+    facts = {"method": certificate.method + (" (exact)" if certificate.exact else "")}
+    facts["limits"] = f"at least {certificate.lower:.4f}; at most {certificate.upper:.4f}"
+    if certificate.regret_bound is not None:
+        facts["regret"] = f"at most {certificate.regret_bound:.4f}"
+    for number, assumption in enumerate(certificate.assumptions):
+        facts["it holds if" if number == 0 else "\u00a0" * number] = assumption
+    return _card(str(certificate), facts.items())
 
 
 def _card(title: str, facts: Iterable[tuple[str, str]], more: str = "") -> str:

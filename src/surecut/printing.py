@@ -6,15 +6,21 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
+from surecut.cut import number_to_json
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
+    from surecut.certificates import Certificate
     from surecut.cut import Cut
+    from surecut.drift import DriftReport
+    from surecut.files import Rows
+    from surecut.multilabel_cut import MultilabelCut
 
 WIDE = 10_000
 """Columns of a pipe: nothing is wrapped or cut off where a program reads."""
@@ -47,13 +53,13 @@ def line(text: str, style: str | None = None) -> None:
     console().print(text, markup=False, style=style)
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> None:
+def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> None:
     """Print aligned columns without a frame; those in `left` hold text, the others numbers."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for position, heading in enumerate(headings):
         justify: Any = "left" if position in left else "right"
         made.add_column(heading, justify=justify, overflow="fold")
-    for row in rows:
+    for row in cells:
         made.add_row(*(cell.replace("[", "\\[") for cell in row))
     out = console()
     if out.is_terminal:
@@ -95,6 +101,101 @@ def cut_cells(cut: Cut) -> list[str]:
         share(confusion.tp, confusion.positives),
         share(confusion.predicted_positives, confusion.total),
     ]
+
+
+def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
+    """What was read, and for what it is tuned."""
+    dropped = f" ({read.dropped:,} rows without a value were dropped)" if read.dropped else ""
+    line(
+        f"{len(read):,} rows{dropped}, {read.positives / len(read):.2%} positive ({read.label} = {read.positive}); "
+        f"score in {read.score!r}"
+        + (f"; tuned for a share of {prior:g}" if prior is not None else "")
+        + (f"; subject to {' and '.join(constraint)}" if constraint else "")
+        + (f" with {100 * confidence:g} % confidence" if constraint and confidence else "")
+        + "\n"
+    )
+
+
+def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None:
+    """Cuts of one column of scores, and what is promised of them."""
+    if not certificates:
+        table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
+        return
+    sure = f"{100 * certificates[0].confidence:g} %"
+    headings = [*CUT_HEADINGS[:3], f"on new rows ({sure})", *CUT_HEADINGS[3:]]
+    cells = []
+    for cut, certificate in zip(found, certificates, strict=True):
+        shown = cut_cells(cut)
+        cells.append([*shown[:3], f"at least {number(certificate.lower)}", *shown[3:]])
+    table(headings, cells)
+
+
+def labels(cut: MultilabelCut, most: int = 20) -> None:
+    """A cut of many labels: the sentence, and the labels with the most positives."""
+    line(str(cut) + "\n")
+    shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
+    cells = [
+        [str(cut.labels[i]), *cut_cells(cut[cut.labels[i]])[1:], f"{cut.confusion.positives[i]:,.6g}"] for i in shown
+    ]
+    table(("label", *CUT_HEADINGS[1:], "positives"), cells)
+    if len(cut) > most:
+        line(f"… and {len(cut) - most:,} labels with fewer positives")
+
+
+def drift(report: DriftReport) -> None:
+    """What has changed since a cut was tuned."""
+    cut, sure = report.cut, f"{100 * report.confidence:g} %"
+    whose = "reference rows" if report.has_reference else "rows that tuned the cut"
+    line(f"{report.rows:,} rows at the cut {threshold(cut.threshold)}, beside {report.then_rows:,} {whose}\n")
+    cells = []
+    for name, change, shown in (("positive", report.prior, "{:.2%}"), (cut.metric.name, report.value, "{:.4f}")):
+        then, now = (
+            f"{shown.format(value)} ({shown.format(low)} to {shown.format(high)})"
+            for value, (low, high) in ((change.then, change.then_limits), (change.now, change.now_limits))
+        )
+        cells.append([name, then, now, change.direction if change.moved else "no sign"])
+    table(("", "then", "now", "verdict"), cells, left=(0, 1, 2, 3))
+    line("")
+    for constraint, value in report.constraints.items():
+        line(f"{constraint}: it is {value:.4f} now")
+    if report.prior.moved:
+        line(f"At the old share of positives {cut.metric.name} would be {report.value_at_then_prior:.4f} now.")
+    if report.best is not None:
+        line(
+            f"The best cut of these rows is {threshold(report.best.threshold)}, with {cut.metric.name} "
+            f"{report.best.value:.4f}; the cut in use has {report.value.now:.4f} on them."
+        )
+    if report.moved:
+        line(f"Something has changed, beyond chance ({sure} confidence).", style="bold red")
+    else:
+        line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
+
+
+def drift_document(report: DriftReport) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "moved": report.moved,
+        "confidence": report.confidence,
+        "rows": report.rows,
+        "metric": report.cut.metric.name,
+        "threshold": number_to_json(report.cut.threshold),
+        "prior": plain(asdict(report.prior)),
+        "value": plain(asdict(report.value)),
+        "value_at_then_prior": plain(report.value_at_then_prior),
+        "constraints": plain(report.constraints),
+        "best": None if report.best is None else report.best.to_dict(),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Plain JSON values: tuples as lists, infinities as text, NaN as null."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else number_to_json(value)
+    return value
 
 
 CUT_HEADINGS = ("metric", "threshold", "value", "precision", "recall", "flagged")

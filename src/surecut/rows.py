@@ -15,7 +15,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import first_bins
+from surecut._kernels import NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys, scores_of_keys
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
@@ -23,22 +23,27 @@ if TYPE_CHECKING:
 
     from surecut._kernels import Kernels
 
-BLOCK = 1 << 18
+BLOCK = 1 << 17
 """Rows that a kernel reads at once: small enough that converted scores stay in cache, and Ctrl-C is heard."""
 
+ROWS_PER_WORKER = 1 << 19
+"""Fewer rows are not worth another thread."""
+
 NO_WEIGHTS = np.empty(0)
+
+MINUS_ZERO = np.array(-0.0).view(np.int64)
 
 
 @dataclass
 class Counts:
     """Number of rows and sum of weights, by bin and class (negatives first). Without weights they are one array."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[Any]
     weight: NDArray[Any]
 
     @classmethod
-    def zeros(cls, bins: int, weighted: bool) -> Counts:
-        rows = np.zeros((bins, 2), dtype=np.int64)
+    def zeros(cls, bins: int, weighted: bool, dtype: type[np.signedinteger[Any]] = np.int64) -> Counts:
+        rows = np.zeros((bins, 2), dtype=dtype)
         return cls(rows, np.zeros((bins, 2)) if weighted else rows)
 
     def move(self, source: int, target: int) -> None:
@@ -46,6 +51,11 @@ class Counts:
         for counts in {id(self.rows): self.rows, id(self.weight): self.weight}.values():
             counts[target] += counts[source]
             counts[source] = 0
+
+    def widened(self) -> Counts:
+        """The same with numbers of rows that can be multiplied."""
+        rows = self.rows.astype(np.int64)
+        return Counts(rows, rows if self.weight is self.rows else self.weight)
 
     def __getitem__(self, index: Any) -> Counts:
         rows = self.rows[index]
@@ -117,7 +127,7 @@ class ArrayRows:
     def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ArrayRows:
         kernels = _kernels.available(len(scores))
         threaded = not isinstance(kernels, _kernels.NumpyKernels)  # NumPy's counting holds the interpreter's lock
-        workers = min(available_cores(), 1 + len(scores) // (4 * BLOCK)) if threaded else 1
+        workers = min(available_cores(), 1 + len(scores) // ROWS_PER_WORKER) if threaded else 1
         return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, workers)
 
     @property
@@ -137,29 +147,39 @@ class ArrayRows:
         return len(self.scores)
 
     def histogram(self) -> Histogram:
-        """All rows, counted in bins that suit them. Checks labels and scores."""
-        bins = first_bins(self._sample())
+        """All rows, counted in bins that suit them. Checks labels and scores.
 
-        def work(blocks: Iterator[slice]) -> tuple[Counts, int, int, int]:
-            counts = Counts.zeros(2 * int(bins.half), self.weighted)
+        Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
+        """
+        sample = self._sample()
+        bins = first_bins(sample)
+        tied = are_tied(sample)
+        small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache
+
+        def work(blocks: Iterator[slice]) -> tuple[Counts, Any, int, int, int]:
+            counts = Counts.zeros(2 * int(bins.half), self.weighted, small)
+            only = np.full(2 * int(bins.half), NONE) if tied else NO_BINS
             strangers = nans = checksum = 0
+            classes = self.labels.positive, self.labels.negative
             for block in blocks:
-                bits, labels, weights = self._columns(block)
-                found = self.kernels.histogram(
-                    bits, labels, weights, self.labels.positive, self.labels.negative, bins, counts.rows, counts.weight
-                )
+                found = self.kernels.histogram(*self._columns(block), *classes, bins, counts.rows, counts.weight, only)
                 strangers, nans, checksum = strangers + found[0], nans + found[1], checksum + int(found[2])
-            return counts, strangers, nans, checksum
+            return counts, only, strangers, nans, checksum
 
         parts = self._on_all_cores(work)
-        if any(part[1] for part in parts):
-            self.labels.check()
         if any(part[2] for part in parts):
+            self.labels.check()
+        if any(part[3] for part in parts):
             require_no_nan(self.scores)
         counts = functools.reduce(operator.add, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
-        return Histogram(*bins.ends(occupied), counts[occupied], sum(part[3] for part in parts) % 2**64)
+        low, high = bins.ends(occupied)
+        if tied:
+            score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
+            alone = ~np.isnan(score)
+            low[alone] = high[alone] = ordered_keys(score[alone])
+        return Histogram(low, high, counts[occupied].widened(), sum(part[4] for part in parts) % 2**64)
 
     def count(self, low: Any, high: Any, shift: Any) -> Counts:
         """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
@@ -174,7 +194,8 @@ class ArrayRows:
                 )
             return counts
 
-        return functools.reduce(operator.add, self._on_all_cores(work))
+        counts: Counts = functools.reduce(operator.add, self._on_all_cores(work))
+        return counts
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -191,7 +212,16 @@ class ArrayRows:
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
-        low, high = _joined(low, high)
+        keys, is_positive, weights = self._selected(low, high)
+        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+
+    def near(self, low: Any, high: Any) -> ArrayRows:
+        """The rows that lie in some bins (ascending), as a source of their own."""
+        keys, is_positive, weights = self._selected(low, high)
+        return ArrayRows(scores_of_keys(keys), Labels(is_positive, True, False), weights, self.kernels, workers=1)
+
+    def _selected(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        low, high = joined_ranges(low, high)
 
         def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
             found = []
@@ -204,7 +234,7 @@ class ArrayRows:
 
         found = [columns for part in self._on_all_cores(work) for columns in part]
         keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+        return keys, is_positive, weights
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""
@@ -230,8 +260,9 @@ class ArrayRows:
         shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
         if self.workers == 1:
             return [work(shares[0])]
-        with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(work, shares))
+        with ThreadPoolExecutor(self.workers - 1) as pool:
+            others = [pool.submit(work, share) for share in shares[1:]]
+            return [work(shares[0]), *(other.result() for other in others)]
 
 
 @dataclass(frozen=True)
@@ -243,7 +274,7 @@ class MatrixRows(ArrayRows):
         entries = scores.size
         kernels = _kernels.available(entries)
         threaded = not isinstance(kernels, _kernels.NumpyKernels)
-        workers = min(available_cores(), 1 + entries // (4 * BLOCK)) if threaded else 1
+        workers = min(available_cores(), 1 + entries // ROWS_PER_WORKER) if threaded else 1
         return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, min(workers, len(scores)))
 
     @property
@@ -276,7 +307,19 @@ def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
     return (slice(first, min(first + size, end)) for first in range(start, end, size))
 
 
-def _joined(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
+    """What shares of the rows found to be the only score of each bin, put together; the bins about zero are one."""
+
+    def both(one: Any, other: Any) -> Any:
+        return np.where(one == NONE, other, np.where((one == other) | (other == NONE), one, SEVERAL))
+
+    only = functools.reduce(both, found)
+    below_zero = 0 if only[half - 1] == MINUS_ZERO else only[half - 1]
+    only[half] = both(only[half], below_zero)
+    return only
+
+
+def joined_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Ranges of keys, with those that touch made one."""
     apart = high[:-1] + np.uint64(1) != low[1:]
     return low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]

@@ -9,7 +9,7 @@ divided, until what is left in question is sorted. The result is that of trying 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.metrics import Metric
-from surecut.rows import Counts, Rows, SourceChangedError
+from surecut.rows import ArrayRows, Counts, Rows, SourceChangedError, joined_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +30,10 @@ SORTED_AT_ONCE = 1 << 12
 SORTED_SHARE = 16
 
 GROUP = 64
-"""Sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
+"""Bins and sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
 
 PARTS = 1 << 15
-"""Into so many parts the bins in question are divided, all together."""
+"""Into so many parts the bins in question are divided at most, all together."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,13 @@ class Bins:
     exact: NDArray[np.bool_]
     counts: Counts
 
-    def merged_where(self, idle: NDArray[np.bool_]) -> Bins:
-        """These bins with every run of idle ones made one: no cut between them can be the best."""
-        starts = _representatives(idle)
-        ends = np.append(starts[1:], len(idle)) - 1
+    def merged(self, starts: NDArray[np.intp]) -> Bins:
+        """These bins made into fewer, each of which starts with one of them."""
+        ends = np.append(starts[1:], len(self.low)) - 1
         rows = np.add.reduceat(self.counts.rows, starts, axis=0)
         unweighted = self.counts.weight is self.counts.rows
         weight = rows if unweighted else np.add.reduceat(self.counts.weight, starts, axis=0)
-        return Bins(self.low[ends], self.high[starts], self.exact[starts] & ~idle[starts], Counts(rows, weight))
+        return Bins(self.low[ends], self.high[starts], self.exact[starts] & self.exact[ends], Counts(rows, weight))
 
     def replaced(self, gone: NDArray[np.bool_], *others: Bins) -> Bins:
         """These bins with some of them gone and others in their place."""
@@ -92,18 +91,27 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted)
-    bins = Bins(histogram.low, histogram.high, np.zeros(len(histogram.low), dtype=bool), histogram.counts)
+    bins = Bins(histogram.low, histogram.high, histogram.low == histogram.high, histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
-    while True:
-        promising, needed = needed_bins(bins, sample, objectives)
-        unseen = needed & ~bins.exact
-        unknown = unseen | promising & (bins.low < bins.high)
-        if bins.counts.rows[unknown].sum() <= budget:
-            break
-        bins = _with_extents(bins, unseen, rows) if unseen.any() else _divided(bins, unknown, rows)
-    if unknown.any():
-        bins, unknown = bins.merged_where(~needed), unknown[_representatives(~needed)]
-        bins = _sorted_out(bins, unknown, rows, sample, objectives)
+    question = _question(bins, sample, objectives)
+    while question.rows > budget:
+        if question.unseen.any():
+            bins = _with_extents(bins, question.unseen, rows)
+        else:
+            bins = _divided(bins, question.unknown, rows)
+        question = _question(bins, sample, objectives)
+    source = rows
+    if question.rows > SORTED_AT_ONCE and isinstance(rows, ArrayRows):
+        # Rows that stand together are divided once more in no time, and what is left is sorted in no time.
+        ranges = joined_ranges(*_ascending(bins, question.unknown))
+        near = rows.near(*ranges)
+        bins = _divided(bins, question.unknown, near)
+        question = _question(bins, sample, objectives)
+        if _lie_in(*ranges, bins.low[question.unknown], bins.high[question.unknown]):
+            source = near
+    if question.unknown.any():
+        starts = _representatives(~question.needed)
+        bins = _sorted_out(bins.merged(starts), question.unknown[starts], source, sample, objectives)
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
@@ -113,16 +121,49 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 
 
+class Question(NamedTuple):
+    """What is not known of some bins: where the best cut is, and between which scores it stands."""
+
+    needed: NDArray[np.bool_]
+    unseen: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
+    rows: int
+
+
+def _question(bins: Bins, sample: Sample, objectives: list[Objective]) -> Question:
+    promising, needed = needed_bins(bins, sample, objectives)
+    unseen = needed & ~bins.exact
+    unknown = unseen | promising & (bins.low < bins.high)
+    return Question(needed, unseen, unknown, int(bins.counts.rows[unknown].sum()))
+
+
 def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Bins in which an optimum may hide, and those whose scores must be known to place a threshold."""
+    """Bins in which an optimum may hide, and those whose scores must be known to place a threshold.
+
+    Many bins are judged in groups first: where a group is not needed, none of its bins is.
+    """
+    if len(bins.low) <= GROUP**2:
+        return _judged(bins, np.False_, sample, objectives)
+    starts = np.arange(0, len(bins.low), GROUP)
+    _, opened = _judged(bins.merged(starts), np.False_, sample, objectives)
+    idle = np.repeat(~opened, np.diff(starts, append=len(bins.low)))
+    starts = _representatives(idle)
+    promising, needed = np.zeros((2, len(idle)), dtype=bool)
+    promising[starts], needed[starts] = _judged(bins.merged(starts), idle[starts], sample, objectives)
+    return promising, needed
+
+
+def _judged(
+    bins: Bins, idle: NDArray[np.bool_] | np.bool_, sample: Sample, objectives: list[Objective]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     promising = np.zeros(len(bins.low), dtype=bool)
     needed = np.zeros(len(bins.low), dtype=bool)
     edges = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     for objective in objectives:
         hiding, winners = _promising(edges, objective)
-        promising |= hiding
-        needed |= hiding
+        promising |= hiding & ~idle
         needed[np.maximum(winners - 1, 0)] = True  # edge i accepts bins 0 … i − 1; edge 0 ends at the highest score
+    needed |= promising
     needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
     return promising, needed
 
@@ -165,12 +206,15 @@ def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
 
 def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     """The same bins, some of them in parts."""
-    low, high = _ascending(bins, which)
-    fineness = max(2, (PARTS // len(low)).bit_length() - 1)
+    every_low, every_high = _ascending(bins, which)
+    low, high = joined_ranges(every_low, every_high)
+    parts_at_most = min(PARTS, int(bins.counts.rows[which].sum()) // GROUP)
+    fineness = max(2, (parts_at_most // len(low)).bit_length() - 1)
     shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
-    _require_same_rows(bins.counts.rows[which][::-1], counts.rows, np.cumsum(parts) - parts)
+    before = np.add.reduceat(bins.counts.rows[which][::-1], np.searchsorted(every_low, low), axis=0)
+    _require_same_rows(before, counts.rows, np.cumsum(parts) - parts)
     first, width, shift = (np.repeat(column, parts) for column in (low, high - low, shift))
     number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
     part_low = first + (number << shift)
@@ -212,6 +256,12 @@ def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The first of every run of idle bins, and every bin that is not idle."""
     return np.flatnonzero(np.concatenate(([True], ~(idle[1:] & idle[:-1]))))
+
+
+def _lie_in(range_low: Any, range_high: Any, low: Any, high: Any) -> bool:
+    """Whether all bins lie in some ranges of keys (ascending)."""
+    which = np.searchsorted(range_low, low, side="right") - 1
+    return bool((which >= 0).all() and (high <= range_high[which]).all())
 
 
 def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -13,7 +13,7 @@ import numpy as np
 from surecut import _kernels
 from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
 from surecut._kernels import LARGEST_FINITE, FirstBins
-from surecut.candidates import Sample, candidates_of, fingerprint
+from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.confusion import Confusion
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import Cut
@@ -111,6 +111,19 @@ class ScoreSketch:
         number = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])
         self._add(number, counts[number], checksum, scores.dtype if scores.dtype in DTYPES else DTYPES[0])
 
+    @property
+    def candidates(self) -> Candidates:
+        """The cuts at the edges of bins, with their exact counts."""
+        if not self.rows:
+            raise ValueError("the sketch holds no rows yet")
+        low, high = self._bins.ends(self._number[::-1])
+        return candidates_of(low, high, self._counts[::-1].weight, self._sample)
+
+    @property
+    def hull(self) -> Hull:
+        """The ROC hull of these cuts."""
+        return hull_of(self.candidates)
+
     def best_cut(
         self, metric: str | Metric = "f1", constraint: ConstraintLike | Iterable[ConstraintLike] | None = None
     ) -> SketchCut:
@@ -118,11 +131,7 @@ class ScoreSketch:
         measure, constraints = get_metric(metric), parse_constraints(constraint)
         if not measure.extremes_at_corners or not all(c.quantity.extremes_at_corners for c in constraints):
             raise ValueError(f"{measure.name} cannot be bounded inside a bin: tune it on a ScoreTally")
-        if not self.rows:
-            raise ValueError("the sketch holds no rows yet")
-        low, high = self._bins.ends(self._number[::-1])
-        counts = self._counts[::-1]
-        edges = candidates_of(low, high, counts.weight, self._sample)
+        edges, counts = self.candidates, self._counts[::-1]
         cut = edges.best_cut(measure, constraints)
         before, after = edges.confusion[:-1], edges.confusion[1:]
         best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
@@ -169,7 +178,11 @@ class ScoreSketch:
         number = np.frombuffer(content, "<i8", size, HEADER.size)
         rows = np.frombuffer(content, "<i8", 2 * size, HEADER.size + 8 * size).reshape(size, 2)
         weight = np.frombuffer(content, "<f8", 2 * size * weighted, HEADER.size + 24 * size).reshape(-1, 2)
-        if (np.diff(number) <= 0).any() or (rows < 0).any() or (size and not 0 <= number[0] <= number[-1] < 2 * sketch._bins.half):
+        if (
+            (np.diff(number) <= 0).any()
+            or (rows < 0).any()
+            or (size and not 0 <= number[0] <= number[-1] < 2 * sketch._bins.half)
+        ):
             raise ValueError("this ScoreSketch is damaged: its bins are out of order")
         sketch._number, sketch._checksum = number.astype(np.int64), checksum
         rows = rows.astype(np.int64)

@@ -9,9 +9,8 @@ import numpy as np
 
 from surecut.confusion import Confusion
 from surecut.label_search import LabelCuts, LabelEntries, has_classes, joined
-from surecut.label_sources import LabelSource, label_source, on_all_cores
+from surecut.label_sources import LabelBlocks, on_all_cores
 from surecut.shrinkage import Calibration, Groups, calibrate, effective_kappa, shares
-from surecut.tally import tally_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from surecut.cut import Cut
     from surecut.search import Objective
+    from surecut.tally import ScoreTally
 
 POOLED_EXACTLY = 1 << 22
 """So many entries of all labels are pooled score by score; of more, scores that agree in 28 leading bits are one."""
@@ -40,20 +40,20 @@ class Given:
 class Smoothed:
     """A source with smoothed labels, and what was chosen for it."""
 
-    source: LabelSource
+    source: LabelBlocks
     objective: Objective
     calibration: Calibration | Given
     rho: NDArray[np.float64]
 
     @classmethod
-    def by_shrinkage(cls, source: LabelSource, kappa: float | str, objective: Objective) -> Smoothed:
+    def by_shrinkage(cls, source: LabelBlocks, kappa: float | str, objective: Objective) -> Smoothed:
         """Labels drawn toward a model that is calibrated on them."""
         groups = Groups.joined(on_all_cores(lambda block: source.entries(block).groups(), source.blocks()))
         calibration = calibrate(groups)
         return cls(source, objective, calibration, shares(kappa, objective.metric, groups, calibration, source.totals))
 
     @classmethod
-    def by_probability(cls, source: LabelSource, objective: Objective) -> Smoothed:
+    def by_probability(cls, source: LabelBlocks, objective: Objective) -> Smoothed:
         """No labels at all: the scores are taken at their word."""
         return cls(source, objective, Given(), np.ones(len(source.totals)))
 
@@ -85,9 +85,10 @@ class Smoothed:
     def pooled_cut(self) -> LabelCuts:
         """The best cut of all labels' smoothed entries taken together."""
         keys, masses, totals = np.zeros(0, dtype=np.uint64), np.zeros((0, 2)), np.zeros(2)
+        coarse = self.source.size > POOLED_EXACTLY
         for block in self.source.blocks():
             entries = self.entries(block)
-            found = entries.keys if self.source.size <= POOLED_EXACTLY else entries.keys >> COARSE << COARSE
+            found = entries.keys >> COARSE << COARSE if coarse else entries.keys
             keys, where = np.unique(np.concatenate((keys, found)), return_inverse=True)
             both = np.concatenate((masses, np.column_stack((entries.negative, entries.positive))))
             masses = np.column_stack([np.bincount(where, both[:, c], minlength=len(keys)) for c in (0, 1)])
@@ -99,21 +100,43 @@ class Smoothed:
         return pooled.best_cuts(self.objective, ["all labels"])
 
 
-def shrunken_cut(
-    scores: NDArray[Any],
-    is_positive: NDArray[np.bool_],
-    weights: NDArray[np.float64] | None,
-    kappa: float | str,
-    objective: Objective,
-) -> Cut:
+@dataclass(frozen=True)
+class TallySource:
+    """One label's tally as a source."""
+
+    tally: ScoreTally
+
+    @property
+    def totals(self) -> NDArray[Any]:
+        return np.asarray(self.tally.weight.sum(axis=0, keepdims=True))
+
+    @property
+    def size(self) -> int:
+        return len(self.tally)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.tally.dtype
+
+    def blocks(self) -> list[slice]:
+        return [slice(0, 1)]
+
+    def entries(self, columns: slice) -> LabelEntries:
+        tally = self.tally
+        negative, positive = tally.weight.T
+        starts = np.array([0, len(tally)])
+        weighted = tally.weight is not tally.rows
+        totals = np.array([[np.cumsum(negative)[-1], np.cumsum(positive)[-1]]])
+        return LabelEntries(starts, tally.keys, positive, negative, totals, tally.dtype, weighted)
+
+
+def shrunken_cut(tally: ScoreTally, kappa: float | str, objective: Objective) -> Cut:
     """The best cut of one label's smoothed rows, with its value and confusion on the real ones."""
-    tally = tally_rows(scores, is_positive, weights)
     tally.candidates.check(objective.metric)
-    source = label_source(is_positive[:, None].view(np.uint8), scores[:, None], weights)
-    smoothed = Smoothed.by_shrinkage(source, kappa, objective)
+    smoothed = Smoothed.by_shrinkage(TallySource(tally), kappa, objective)
     found = smoothed.best_cuts(["y_true"])
-    cut = tally.best_cut(objective.metric)
-    cut = replace(cut, threshold=float(found.thresholds[0]), interval=tuple(found.intervals[0].tolist()))
-    cut = tally.candidates.cut_at(cut)
+    (lower, upper), threshold = found.intervals[0].tolist(), float(found.thresholds[0])
+    plain = tally.candidates.best_cut(objective.metric)
+    cut = tally.candidates.cut_at(replace(plain, threshold=threshold, interval=(lower, upper)))
     value = 0.0 if np.isnan(cut.value) else cut.value  # precision, say, where nothing is predicted
     return replace(cut, value=value, shrinkage=float(smoothed.kappa[0]))

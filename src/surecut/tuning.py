@@ -119,9 +119,8 @@ def tune_threshold(
             raise ValueError(
                 "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
             )
-        labels.check()
-        require_no_nan(scores)
-        cuts = [shrunken_cut(scores, labels.is_positive(), weights, kappa, objective) for objective in objectives]
+        tally = _tally(scores, labels, weights)
+        cuts = [shrunken_cut(tally, kappa, objective) for objective in objectives]
     elif confidence is None:
         cuts = _best_cuts(scores, labels, weights, objectives)
     else:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from surecut.cut import write_whole
 
 if TYPE_CHECKING:
+    from surecut.report.labels import LabelsSummary
     from surecut.report.summary import Summary
 
 
-def to_html(summary: Summary) -> str:
-    """The page. Text from the data is escaped, in the markup and in the script's data.
+def to_html(summary: Summary | LabelsSummary) -> str:
+    """The page, of one column of scores or of many labels. Text from the data is escaped, also for the script.
 
     >>> from surecut import ScoreTally
     >>> from surecut.report import summarize
@@ -23,13 +24,14 @@ def to_html(summary: Summary) -> str:
     >>> "<scores>" in page, "&lt;scores&gt;" in page
     (False, True)
     """
+    kind = "labels" if "labels" in summary else "explorer"
     folder = files("surecut.report")
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", "explorer.js"))
-    page: str = _environment().get_template("explorer.html").render(summary=summary, style=style, script=script)
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", f"{kind}.js"))
+    page: str = _environment().get_template(f"{kind}.html").render(summary=summary, style=style, script=script)
     return page
 
 
-def save_html(summary: Summary, path: str | os.PathLike[str]) -> None:
+def save_html(summary: Summary | LabelsSummary, path: str | os.PathLike[str]) -> None:
     """Write the page: whole or not at all."""
     write_whole(Path(path), to_html(summary).encode())
 

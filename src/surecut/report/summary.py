@@ -59,7 +59,7 @@ LAST = ("precision", "recall", "specificity")
 
 
 class Tallied(Protocol):
-    """What a summary reads: a `ScoreTally`, or anything that knows its cuts."""
+    """What a summary reads: a `ScoreTally`, a `ScoreSketch`, or anything that knows its cuts."""
 
     @property
     def candidates(self) -> Candidates: ...
@@ -132,7 +132,7 @@ class Summary(TypedDict):
     prior: float
     given_prior: float | None
     is_whole: bool
-    hull_vertices: int
+    in_bins: bool
     axis: list[float]
     grid: GridDict
     histogram: HistogramDict
@@ -160,7 +160,8 @@ def summarize(
     Parameters
     ----------
     tally
-        The scores, as a `ScoreTally`; its given prior, if it has one, is the prior that the page opens with.
+        The scores, as a `ScoreTally`; its given prior, if it has one, is the prior that the page opens with. A
+        `ScoreSketch` knows the cuts at the edges of its bins only: the page says so.
     metric
         The metric that the page opens with; with `cut`, that of the cut.
     metrics
@@ -201,7 +202,7 @@ def summarize(
         prior=float(positives / (positives + negatives)),
         given_prior=prior,
         is_whole=len(at) == len(candidates.accepted),
-        hull_vertices=len(tally.hull.accepted),
+        in_bins=not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
             threshold=[

@@ -1,0 +1,125 @@
+"""What the page of many labels shows, as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from surecut.report.summary import TITLES
+
+if TYPE_CHECKING:
+    from surecut.multilabel_cut import MultilabelCut
+    from surecut.tally import ScoreTally
+
+MOST = 2_000
+"""Labels on the page: those with the most positives."""
+
+POINTS = 48
+"""Points of a small curve."""
+
+
+class LabelDict(TypedDict):
+    """A row of the table; `curve` is the metric from the lowest to the highest score, `at` where the cut stands."""
+
+    name: str
+    threshold: float | str
+    value: float | None
+    positives: float
+    prior: float
+    precision: float | None
+    recall: float | None
+    flagged: float
+    shared: bool
+    curve: list[float | None]
+    at: float | None
+
+
+class LabelsSummary(TypedDict):
+    """Everything on the page of many labels."""
+
+    title: str
+    metric: str
+    average: str
+    value: float
+    sentence: str
+    constraints: list[str]
+    labels: list[LabelDict]
+    count: int
+    surecut_version: str
+
+
+def summarize_labels(
+    cut: MultilabelCut, tallies: Sequence[ScoreTally] = (), *, title: str = "Where to cut"
+) -> LabelsSummary:
+    """What the page shows of a cut of many labels.
+
+    Parameters
+    ----------
+    cut
+        The cut.
+    tallies
+        A tally for each of its labels, for the small curves; without them there are none.
+    title
+        The page's heading.
+
+    Examples
+    --------
+    >>> from surecut import tune_thresholds
+    >>> cut = tune_thresholds([[1, 0], [0, 1], [1, 0]], [[0.5, 0.2], [0.2, 0.7], [1.0, 0.5]], labels=["cat", "dog"])
+    >>> [label["name"] for label in summarize_labels(cut)["labels"]]
+    ['cat', 'dog']
+    """
+    from surecut import __version__
+
+    shown = np.argsort(-np.asarray(cut.confusion.positives), kind="stable")[:MOST]
+    return LabelsSummary(
+        title=title,
+        metric=TITLES.get(cut.metric.name, cut.metric.name),
+        average=cut.average,
+        value=cut.value,
+        sentence=str(cut),
+        constraints=list(cut.constraints),
+        labels=[_label(cut, int(i), tallies[i] if len(tallies) else None) for i in shown],
+        count=len(cut),
+        surecut_version=__version__,
+    )
+
+
+def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
+    confusion = cut.confusion[i]
+    threshold, value = float(cut.thresholds[i]), float(cut.per_label[i])
+    curve: list[float | None] = []
+    at = None
+    if tally is not None:
+        scores = np.clip(tally.thresholds[1:], -1e300, 1e300)
+        low, high = float(scores[-1]), float(scores[0])
+        grid = np.linspace(low, high, POINTS)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = np.asarray(cut.metric.evaluate(tally.confusion), dtype=float)
+        curve = [_defined(v) for v in values[np.searchsorted(-tally.thresholds, -grid, side="right") - 1].tolist()]
+        if high > low and math.isfinite(threshold):
+            at = min(1.0, max(0.0, (threshold - low) / (high - low)))
+    return LabelDict(
+        name=str(cut.labels[i]),
+        threshold=threshold if math.isfinite(threshold) else str(threshold),
+        value=_defined(value),
+        positives=confusion.positives,
+        prior=confusion.prior,
+        precision=_share(confusion.tp, confusion.predicted_positives),
+        recall=_share(confusion.tp, confusion.positives),
+        flagged=confusion.predicted_positives / confusion.total,
+        shared=cut.labels[i] in cut.shared,
+        curve=curve,
+        at=at,
+    )
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _defined(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
