@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 COSTS = np.arange(1, 21) / 20
 HALVINGS = 30
+MARGIN = 0.005
+"""A difference in F that is not worth another training."""
 SIZES = {"covtype": (1_000, 10_000, 100_000), "mnist49": (500, 1_000, 4_000), "gisette": (500, 1_000, 4_000)}
 
 
@@ -108,6 +110,8 @@ def cells(scale: str) -> list[Cell]:
 def run(cell: Cell, generator: np.random.Generator) -> list[Row]:
     learn, tune, test = random_split(cell["dataset"], cell["n"], generator)
     build, learner = METHODS[cell["method"]]
+    from sklearn import linear_model, svm  # noqa: F401  # loaded before the clock starts
+
     start = time.process_time()
     classifier = build(learner, learn, tune, int(generator.integers(2**31)))
     seconds = time.process_time() - start
@@ -150,15 +154,16 @@ def _claim(table: pd.DataFrame, dataset: str, learner: str) -> Claim:
     gains = {method: Estimate.of(wide[ours] - wide[method]) for method in others}
     costs = last.groupby("method")[["trainings", "seconds"]].mean()
     parts = [
-        f"minus {method.removesuffix(f', {learner}')} {gain} ({costs.trainings[method]:.0f} trainings, "
-        f"{costs.seconds[method]:.3g} s)"
+        f"minus {method.removesuffix(f', {learner}')} {gain} (trainings: {costs.trainings[method]:.0f}, "
+        f"{costs.seconds[method]:.3g} CPU s)"
         for method, gain in gains.items()
     ]
     return Claim(
         f"One training is enough for the F-measure: {learner} on {dataset}.",
-        Verdict.of(all(gain.mean > -0.005 for gain in gains.values())),
+        Verdict.of(all(gain.mean > -MARGIN for gain in gains.values())),
         f"n = {int(last.n.max()):,}: two steps {Estimate.of(wide[ours])} ({costs.seconds[ours]:.3g} CPU s), "
         + ", ".join(parts),
+        remark=f"It holds where no other method is ahead by more than {MARGIN}.",
     )
 
 
