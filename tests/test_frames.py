@@ -539,9 +539,10 @@ def test_rows_without_a_key_are_missing(engine):
         pytest.skip("a data set is read, not asked")
     frame = groups_frame(200)
     frame.loc[:4, "key"] = None
-    with pytest.raises(ValueError, match=r"5 of 200 rows are null or NaN \(5 without a key"):
+    frame.loc[9, "score"] = np.nan
+    with pytest.raises(ValueError, match=r"6 of 200 rows are null or NaN \(1 without a score, 5 without a key"):
         tune_frame(engine(frame), label="label", score="score", by=["key", "part"])
-    with pytest.warns(MissingRowsWarning, match="5 without a key") as noted:
+    with pytest.warns(MissingRowsWarning, match="1 without a score, 5 without a key") as noted:
         cut = tune_frame(engine(frame), label="label", score="score", by=["key", "part"], missing="drop")
     assert [one.category for one in noted].count(MissingRowsWarning) == 1
     assert_same_groups(cut, expected_groups(frame.dropna()))

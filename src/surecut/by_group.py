@@ -175,10 +175,9 @@ class Groups:
 
     def pooled(self, objectives: list[Objective]) -> list[Cut]:
         """The cuts of all rows together."""
-        together = replace(self.rows, columns=replace(self.rows.columns, by=()))
-        if self.rows.missing == "drop":  # what lacks a key is left out here too, and was reported
-            whole = [~nw.col(name).is_null() for name in self.rows.columns.by]
-            together = replace(together, frame=self.rows.frame.filter(*whole), missing="drop quietly")
+        together = self.rows
+        if together.missing == "drop":
+            together = replace(together, missing="drop quietly")  # it was said how many
         if all(objective.can_be_bounded for objective in objectives):
             return search_groups(together, objectives)
         candidates = together.tally().candidates

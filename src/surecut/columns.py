@@ -46,16 +46,20 @@ class Missing(NamedTuple):
         return Missing(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     def settle(self, policy: str, rows: int) -> None:
-        """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows."""
+        """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows.
+
+        "drop quietly" is for further questions to the same rows.
+        """
         found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
         if not found:
             return
         listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
-        if policy != "drop":
+        if policy == "error":
             raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
         if sum(self) == rows:
             raise ValueError(f"{listed}: nothing is left to tune on")
-        warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)
+        if policy == "drop":
+            warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)
 
 
 class MissingRowsWarning(UserWarning):

@@ -150,11 +150,11 @@ def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tu
     if with_tally or not all(objective.can_be_bounded for objective in objectives):
         tally: ScoreTally = source.tally()
         return [tally.candidates.best_cut(one.metric, one.constraints) for one in objectives], tally
-    if isinstance(source, ArrayRows) or hasattr(source, "batches"):
-        return search(source, objectives), None
-    from surecut.grouped import search_groups
+    from surecut.grouped import GroupedRows, search_groups
 
-    return search_groups(source, objectives), None
+    if isinstance(source, GroupedRows):
+        return search_groups(source, objectives), None
+    return search(source, objectives), None
 
 
 def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> Any:
