@@ -51,6 +51,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
 	$(BIN)/python benchmarks/tuning.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/frames.py
 	$(BIN)/python benchmarks/readme_table.py
 
 clean:

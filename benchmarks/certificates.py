@@ -21,8 +21,8 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -391,6 +391,330 @@ def tasks(part: str, blocks: int = BLOCKS) -> Iterator[Task]:
     for block in range(min(blocks, MOST_BLOCKS.get(part, BLOCKS))):
         for cell in cells(part):
             yield Task(part, *cell, block)
+
+
+# --- Tables ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the coverage experiment, one metric, one method: a line of the CSV."""
+
+    method: str
+    metric: str
+    prior: float
+    rows: int
+    scores: str
+    repetitions: int
+    promised: float
+    """The share of the repetitions in which there was a promise at all; none is made without rows of both classes."""
+    coverage_lower: float
+    """The share of all repetitions in which the truth was not below the lower limit (no promise is kept, too)."""
+    coverage_upper: float
+    gap: float
+    """Mean of the truth less the lower limit."""
+    certified: float
+    """Mean of the lower limit."""
+    truth: float
+
+    @classmethod
+    def of(cls, method: str, metric: str, cell: tuple[float, int, bool], found: np.ndarray) -> Row:
+        truth, lower, upper = found.T
+        promised = ~np.isnan(truth)
+        return cls(
+            method,
+            metric,
+            cell[0],
+            cell[1],
+            "two decimals" if cell[2] else "continuous",
+            len(found),
+            float(promised.mean()),
+            float(1 - (lower > truth).mean()),
+            float(1 - (upper < truth).mean()),
+            *(
+                float(values[promised].mean()) if promised.any() else math.nan
+                for values in (truth - lower, lower, truth)
+            ),
+        )
+
+
+def coverage_rows(folder: Path) -> list[Row]:
+    """What was found, cell by cell."""
+    found = []
+    for part, methods in (("coverage", ("holdout", "uniform")), ("bootstrap", ("bootstrap",))):
+        for cell in cells(part):
+            blocks = load(folder, (task for task in tasks(part) if (task.prior, task.rows, task.tied) == cell))
+            for method in methods if blocks else ():
+                for index, name in enumerate(NAMES):
+                    found.append(Row.of(method, name, cell, blocks[method][:, index]))
+    return found
+
+
+def table(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:
+    """A Markdown table, aligned for the eye too."""
+    lines = [list(header), *map(list, body)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+
+    def joined(line: list[str]) -> str:
+        others = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+        return "| " + " | ".join([line[0].ljust(widths[0]), *others]) + " |"
+
+    return "\n".join([joined(lines[0]), "| " + " | ".join(rule) + " |", *map(joined, lines[1:])])
+
+
+def by_cell(found: list[Row], method: str, show: Callable[[Row], str]) -> str:
+    """A line for every cell, a column for every metric."""
+    lines: dict[tuple[Any, ...], dict[str, str]] = {}
+    repetitions: dict[tuple[Any, ...], int] = {}
+    for row in found:
+        if row.method == method:
+            cell = (row.prior, row.rows, row.scores)
+            lines.setdefault(cell, {})[row.metric] = show(row)
+            repetitions[cell] = row.repetitions
+    return table(
+        ["P", "rows", "scores", "repetitions", *NAMES],
+        [
+            [f"{cell[0]:g}", f"{cell[1]:,}", cell[2], f"{repetitions[cell]:,}", *(line[name] for name in NAMES)]
+            for cell, line in lines.items()
+        ],
+    )
+
+
+def least_by_chance(found: list[Row]) -> Callable[[Row], float]:
+    """The coverage below which a cell of exactly 95 % falls so rarely that one of all cells does in 1 of 100 runs."""
+    from scipy import stats
+
+    return lambda row: float(stats.binom.ppf(0.01 / len(found), row.repetitions, 1 - ERROR) / row.repetitions)
+
+
+def coverage_verdict(found: list[Row], method: str) -> list[str]:
+    of_method = [row for row in found if row.method == method]
+    if not of_method:
+        return [method, "not run", "", "", ""]
+    limit = least_by_chance(of_method)
+    worst = min(of_method, key=lambda row: row.coverage_lower)
+    if method == "bootstrap":
+        near = [row for row in of_method if row.coverage_lower >= 1 - ERROR - 0.02]
+        verdict = f"{len(near)} of {len(of_method)} cells at 0.93 or above"
+    else:
+        low = [row for row in of_method if row.coverage_lower < limit(row)]
+        verdict = "met" if not low else f"missed in {len(low)} cells"
+    return [
+        method,
+        f"{worst.coverage_lower:.3f} ({worst.metric}, P = {worst.prior:g}, {worst.rows:,} rows, {worst.scores})",
+        f"{limit(worst):.3f}",
+        f"{np.mean([row.coverage_lower for row in of_method]):.3f}",
+        verdict,
+    ]
+
+
+def coverage_sections(found: list[Row]) -> list[str]:
+    parts = [
+        "## Coverage of the lower limit, nominally 0.95",
+        "A draw in which nothing could be promised (no rows of a class) counts as kept. *By chance* is the lowest"
+        " coverage that one of all cells of a method would show in one run of a hundred if each had exactly 0.95.",
+        table(
+            ["method", "lowest", "by chance", "mean", "verdict"],
+            [coverage_verdict(found, method) for method in ("holdout", "uniform", "bootstrap")],
+        ),
+    ]
+    for method, words in (
+        ("holdout", f"tuned on {TUNING_SHARE:.0%} of the rows, certified on the others"),
+        ("uniform", "tuned and certified on all rows"),
+        ("bootstrap", f"tuned and certified on all rows, {RESAMPLES} resamples"),
+    ):
+        if any(row.method == method for row in found):
+            parts += [
+                f"### {method}: {words}",
+                "Coverage of the lower limit:",
+                by_cell(found, method, lambda row: f"{row.coverage_lower:.3f}"),
+                "Mean gap, the truth at the cut less the lower limit:",
+                by_cell(found, method, lambda row: f"{row.gap:.4f}"),
+            ]
+    return parts
+
+
+def standard_error(values: np.ndarray) -> float:
+    return float(np.nanstd(values) / math.sqrt(max(1, np.isfinite(values).sum())))
+
+
+WANTED = {500: (0.070, 0.59), 2_000: (0.034, 0.635), 10_000: (0.015, 0.658)}
+"""Gap at most, certified F1 at least."""
+
+
+def case_sections(folder: Path) -> list[str]:
+    lines, shares_lines = [], []
+    for rows in CASE_SIZES:
+        ours = load(folder, (task for task in tasks("shares") if task.rows == rows and math.isnan(task.prior)))
+        theirs = load(folder, (task for task in tasks("mapie") if task.rows == rows))
+        if not ours:
+            continue
+        for name, found in (*((f"holdout, {name} tunes", ours["found"][:, i]) for i, name in enumerate(SHARES)),) + (
+            (("MAPIE, Jaccard risk", theirs["found"]),) if theirs else ()
+        ):
+            gap, certified = found[:, 0] - found[:, 1], found[:, 1]
+            met = np.nanmean(gap) <= WANTED[rows][0] and np.nanmean(certified) >= WANTED[rows][1]
+            lines.append(
+                [
+                    name,
+                    f"{rows:,}",
+                    f"{len(found):,}",
+                    f"{np.nanmean(gap):.4f} ± {standard_error(gap):.4f}",
+                    f"{np.nanmean(certified):.4f} ± {standard_error(certified):.4f}",
+                    f"{1 - (gap < 0).mean():.3f}",
+                    "met" if met else "missed",
+                ]
+            )
+    for prior in PRIORS:
+        for rows in CASE_SIZES:
+            ours = load(folder, (task for task in tasks("shares") if task.rows == rows and task.prior == prior))
+            if ours:
+                certified = np.nan_to_num(ours["found"][..., 1])
+                shares_lines.append([f"{prior:g}", f"{rows:,}", *(f"{mean:.4f}" for mean in certified.mean(axis=0))])
+    return [
+        "## The case s = sigmoid(2z − 1.5): F1, beside MAPIE",
+        "Wanted: a mean gap of at most "
+        + " / ".join(f"{WANTED[rows][0]:.3f}" for rows in CASE_SIZES)
+        + " and a mean certified F1 of at least "
+        + " / ".join(f"{WANTED[rows][1]:g}" for rows in CASE_SIZES)
+        + f" at {' / '.join(f'{rows:,}' for rows in CASE_SIZES)} rows. MAPIE's certified value is the highest level for"
+        " which its controller finds a threshold, by bisection to 0.001 of Jaccard; its gap depends on that, too.",
+        table(["", "rows", "repetitions", "gap", "certified F1", "coverage", "wanted"], lines),
+        "Which share of the rows should tune: the mean certified F1 at other priors, 0 where nothing is promised.",
+        table(["P", "rows", *SHARES], shares_lines),
+    ]
+
+
+def regret_sections(folder: Path) -> list[str]:
+    lines = []
+    for cell in cells("regret"):
+        found = load(folder, (task for task in tasks("regret") if (task.prior, task.rows, task.tied) == cell))
+        if not found or cell[2]:
+            continue
+        truth, bound, theorem = np.moveaxis(found["found"], -1, 0)
+        lines.append(
+            [
+                f"{cell[0]:g}",
+                f"{cell[1]:,}",
+                f"{len(truth)}",
+                *(
+                    f"{np.nanmean(truth[:, i]):.4f} / {np.nanmean(bound[:, i]):.4f} /"
+                    f" {np.nanmean(theorem[:, i]):.3g} ({np.nanmean(theorem[:, i]) / np.nanmean(bound[:, i]):.0f}×)"
+                    for i in range(len(METRICS))
+                ),
+            ]
+        )
+    every = [
+        load(folder, (task for task in tasks("regret") if (task.prior, task.rows, task.tied) == cell))
+        for cell in cells("regret")
+    ]
+    every = [found["found"] for found in every if found]
+    broken = sum(int((found[..., 0] > found[..., 1]).sum()) for found in every)
+    total = sum(found[..., 0].size for found in every)
+    return [
+        "## Regret against the best threshold: uniform beside Theorem 3",
+        "Mean of the true regret / the uniform bound / the second term of Theorem 3 with P and Ψ* known, and how many"
+        f" times the uniform bound is tighter. The uniform bound was broken in {broken} of {total:,} cases"
+        " (continuous and rounded scores together).",
+        table(["P", "rows", "repetitions", *NAMES], lines),
+    ]
+
+
+def constraint_sections(folder: Path) -> list[str]:
+    lines = []
+    for rows in CASE_SIZES:
+        found = load(folder, (task for task in tasks("constraint") if task.rows == rows))
+        if not found:
+            continue
+        for index, name in enumerate(("without confidence", "confidence=0.95", "MAPIE")):
+            precision, recall = found["found"][:, index].T
+            ran = ~np.isnan(precision)
+            lines.append(
+                [
+                    name,
+                    f"{rows:,}",
+                    f"{ran.sum():,}",
+                    f"{np.isfinite(precision[ran]).mean():.3f}",
+                    f"{(precision[ran] >= LEVEL).mean():.3f}",
+                    f"{recall[ran].mean():.4f} ± {standard_error(recall[ran]):.4f}",
+                ]
+            )
+    return [
+        f"## The most recall with {CONSTRAINT} on new rows",
+        "On the same samples of the same case. *Met*: the true precision reaches the level, or no cut is given (then"
+        " the recall counts as 0).",
+        table(["", "rows", "repetitions", "a cut is given", "met", "true recall"], lines),
+    ]
+
+
+def draw_picture(folder: Path, found: list[Row]) -> None:
+    """The four methods' width against n, for F1."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "surecut"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(PRIORS), figsize=(10, 3.6), sharey=True, layout="constrained")
+    colours = {"theorem": "0.55", "uniform": "C1", "holdout": "C0", "bootstrap": "C2"}
+    for axis, prior in zip(axes, PRIORS, strict=True):
+        for method, colour in colours.items():
+            if method == "theorem":
+                points = []
+                for rows in SIZES:
+                    blocks = load(
+                        folder, (t for t in tasks("coverage") if (t.prior, t.rows, t.tied) == (prior, rows, False))
+                    )
+                    if blocks:
+                        points.append((rows, np.nanmean(blocks["theorem"][:, 0]) / 2))
+            else:
+                points = [
+                    (row.rows, row.gap)
+                    for row in found
+                    if (row.method, row.metric, row.prior, row.scores) == (method, NAMES[0], prior, "continuous")
+                ]
+            if points:
+                axis.loglog(*zip(*points, strict=True), marker="o", markersize=4, color=colour, label=method)
+        axis.axhline(1.0, color="0.8", linewidth=1, zorder=0)
+        axis.set_title(f"{prior:.0%} positive", fontsize=10)
+        axis.set_xlabel("rows")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("F1 less its 95 % lower limit")
+    axes[0].text(SIZES[0], 1.08, "above: says nothing", fontsize=8, color="0.4")
+    axes[-1].legend(frameon=False, fontsize=9)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, metadata={"Date": None})
+    plt.close(figure)
+
+
+def report(folder: Path) -> None:
+    """Tables, CSV and picture of the blocks that are there."""
+    from importlib.metadata import version
+
+    found = coverage_rows(folder)
+    seconds = sum(float(np.load(path)["seconds"]) for path in folder.glob("*.npz"))
+    parts = [
+        "# Certificates: are they kept, and what do they leave?",
+        "Written by `python benchmarks/certificates.py`."
+        f" Python {platform.python_version()}, NumPy {np.__version__}, MAPIE {version('mapie')};"
+        f" {seconds / 60:.0f} minutes of one core.",
+        "Scores are s = sigmoid(2z − b) of a normal z, labels are drawn with s as probability, b is chosen for the"
+        " share P of positives. The truth at a cut is an integral. Everything is at 95 % confidence. The cost is 1 for"
+        " a false positive and 5 for a false negative, as a utility per row.",
+        *coverage_sections(found),
+        *case_sections(folder),
+        *regret_sections(folder),
+        *constraint_sections(folder),
+    ]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "certificates.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    with (RESULTS / "certificates.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([field.name for field in fields(Row)])
+        for row in found:
+            writer.writerow([f"{value:.5g}" if isinstance(value, float) else value for value in astuple(row)])
+    draw_picture(folder, found)
 
 
 def default_folder() -> Path:

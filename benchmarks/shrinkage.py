@@ -231,9 +231,9 @@ def main() -> None:
     text = [
         "# Shrinkage on the paper's multilabel data\n",
         f"Made by `python benchmarks/shrinkage.py --repetitions {repetitions} --data {arguments.data}`. Test macro-F "
-        "and macro-AM, mean over repetitions; differences with paired standard errors. A label without positives counts "
-        '0 in macro-F and is left out of macro-AM. *shrunken* is `shrinkage="auto"`, *label-free* is `tune_expected` on '
-        "the model's own probabilities.\n",
+        "and macro-AM, mean over repetitions; differences with paired standard errors. A label without positives "
+        'counts 0 in macro-F and is left out of macro-AM. *shrunken* is `shrinkage="auto"`, *label-free* is '
+        "`tune_expected` on the model's own probabilities.\n",
     ]
     for title, step_1, scaling, chosen, warp in (
         ("Logistic regression, C = 1, standardised features", "linear", "standardised", names, lambda p: p),

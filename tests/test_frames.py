@@ -48,8 +48,6 @@ IN_PROCESS = {
     "parquet": lambda frame, folder: as_parquet(frame, folder),
     "ibis": lambda frame, folder: ibis.memtable(frame),
 }
-COUNTING = {"ibis"}
-"""Engines that are asked for counts; the others hand over their rows."""
 
 
 def as_data_set(frame):
@@ -144,10 +142,13 @@ def test_the_cut_is_that_of_the_collected_columns(engine, family, sample_of):
     check_contract(engine, sample_of(family, 300))
 
 
-def test_it_is_in_many_small_steps_too(engine, family, sample_of, in_small_steps):
-    if family == "float16" and engine.name not in ("pandas", "pyarrow", "pyarrow data set"):
+@pytest.mark.parametrize("name", ["polars lazy", "pyarrow", "duckdb", "ibis"])
+def test_it_is_in_many_small_steps_too(name, family, sample_of, in_small_steps, tmp_path):
+    if family == "float16" and name != "pyarrow":
         pytest.skip("the engine has no half floats")
-    check_contract(engine, sample_of(family, 300), metric="mcc")
+    sample = sample_of(family, 300)
+    some = sample._replace(weights={"unweighted": None, "counts": sample.weights["counts"]})
+    check_contract(lambda frame: IN_PROCESS[name](frame, tmp_path), some, metric="mcc")
 
 
 def test_constraints_hold_on_every_engine(engine, sample_of, in_small_steps):
@@ -357,7 +358,7 @@ def test_text_is_no_score(engine):
 
 
 def test_other_things_are_no_frames(tmp_path):
-    with pytest.raises(TypeError, match="expected a pandas, Polars, .* got list"):
+    with pytest.raises(TypeError, match=r"expected a pandas, Polars, .* got list"):
         tune_frame([1, 2], label="label", score="score")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         tune_frame(tmp_path / "none.parquet", label="label", score="score")
@@ -428,11 +429,13 @@ def test_sorted_rows_give_the_same_cut(monkeypatch):
 
 def test_a_source_that_changes_between_passes_is_noticed(in_small_steps, monkeypatch):
     monkeypatch.setattr(batches, "KEPT_AT_MOST", 0)
-    relation = duckdb.connect().sql("SELECT random() AS score, (range % 3 = 0)::INT AS label FROM range(5000)")
-    with pytest.raises(SourceChangedError, match="not deterministic .* persist it first"):
+    query = "SELECT random() + (range % 3 = 0)::INT / 2 AS score, (range % 3 = 0)::INT AS label FROM range(20000)"
+    relation = duckdb.connect().sql(query)
+    with pytest.raises(SourceChangedError, match=r"not deterministic .* persist it first"):
         tune_frame(relation, label="label", score="score")
-    table = ibis.range(0, 5000).unnest().name("row").as_table()
-    table = table.mutate(score=ibis.random(), label=(table.row % 3 == 0).cast("int8"))
+    table = ibis.range(0, 20_000).unnest().name("row").as_table()
+    table = table.mutate(label=(table.row % 3 == 0).cast("int8"))
+    table = table.mutate(score=ibis.random() + table.label / 2)
     with pytest.raises(SourceChangedError, match="persist it first"):
         tune_frame(table, label="label", score="score")
 
@@ -453,7 +456,7 @@ def test_no_engine_ships_more_than_bins_and_survivors(monkeypatch):
     assert_same(cut, tune_threshold(frame["label"], frame["score"]))
     assert len(shipped) <= 4
     assert max(shipped) < 70_000
-    assert shipped[-1] <= 1000
+    assert sum(shipped) < 100_000
 
 
 # Groups
@@ -536,11 +539,11 @@ def test_rows_without_a_key_are_missing(engine):
         pytest.skip("a data set is read, not asked")
     frame = groups_frame(200)
     frame.loc[:4, "key"] = None
-    with pytest.raises(ValueError, match="5 of 200 rows are null or NaN .5 without a key"):
+    with pytest.raises(ValueError, match=r"5 of 200 rows are null or NaN \(5 without a key"):
         tune_frame(engine(frame), label="label", score="score", by=["key", "part"])
     with pytest.warns(MissingRowsWarning, match="5 without a key") as noted:
         cut = tune_frame(engine(frame), label="label", score="score", by=["key", "part"], missing="drop")
-    assert len(noted) == 1
+    assert [one.category for one in noted].count(MissingRowsWarning) == 1
     assert_same_groups(cut, expected_groups(frame.dropna()))
 
 
@@ -637,7 +640,7 @@ def test_a_truncated_file_is_an_error(tmp_path):
     path = as_parquet(many_rows(5_000), tmp_path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(OSError, match="cannot read .*rows.parquet"):
+    with pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
         tune_frame(path, label="label", score="score")
 
 
@@ -666,7 +669,7 @@ def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch
         return read(self, within)
 
     monkeypatch.setattr(DuckReader, "read", read_and_remove)
-    with pytest.raises(OSError, match="cannot read .*rows.parquet"):
+    with pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
         tune_frame(path, label="label", score="score")
 
 

@@ -366,8 +366,10 @@ class ScoreColumn:
         return None
 
     def values(self, column: pa.Array) -> NDArray[Any]:
-        if self._is_decimal or self._is_bool:
-            column = column.cast(pa.float64() if self._is_decimal else pa.uint8())
+        if self._is_decimal:  # through text, since Arrow's own cast is off by a bit now and then
+            column = column.cast(pa.string()).cast(pa.float64())
+        elif self._is_bool:
+            column = column.cast(pa.uint8())
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         if self._may_be_inexact and len(values):
             largest = max(abs(int(values.min())), abs(int(values.max())))

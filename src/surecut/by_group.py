@@ -143,9 +143,10 @@ class Groups:
         if not survive.any():
             return bins
         wanted = answer.filter(nw.new_series("survives", survive[home], backend=answer.implementation))
-        wanted = wanted.select(*self.rows.keys, BIN).unique()
+        by = [*self.rows.keys, BIN, KIND]
+        wanted = wanted.select(*by)
         with table_beside(self.rows.frame, wanted) as beside:
-            scores = self._distinct(binned.join(beside, on=[*self.rows.keys, BIN], how="inner"))
+            scores = self._distinct(binned.join(beside, on=by, how="inner"))
         return _replaced(bins, survive, scores)
 
     def macro(self, entries: Entries, objective: Objective) -> MultilabelCut:

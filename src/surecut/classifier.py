@@ -191,7 +191,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """
         _raise_for_params(params, self, None)
         metric = get_metric(self.metric)
-        if is_multilabel(y) or (self.average is not None and np.ndim(y) == 2):
+        if is_multilabel(y, self.average):
             return self._fit_labels(X, y, metric, sample_weight, params)
         if self.average is not None:
             raise ValueError(f"average={self.average!r} is for targets with a column per label, but y is one column")
@@ -445,13 +445,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             if not 0 < float(self.cv) < 1:
                 raise ValueError(f"a share of rows for tuning must fulfil 0 < cv < 1, got {self.cv}")
-            if np.ndim(y) == 2:
+            if y.ndim == 2:
                 return MultilabelSplit.holding_out(float(self.cv), self.random_state)
             return StratifiedShuffleSplit(n_splits=1, test_size=float(self.cv), random_state=self.random_state)
         if isinstance(self.cv, Integral):
             if self.cv < 2:
                 raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
-            if np.ndim(y) == 2:
+            if y.ndim == 2:
                 return MultilabelSplit.into_folds(int(self.cv), self.random_state)
             shuffle = self.random_state is not None
             return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)

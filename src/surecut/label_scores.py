@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 RESPONSES = ("predict_proba", "decision_function")
 
 
-def is_multilabel(y: Any) -> bool:
-    """Whether a target has a column per label."""
-    return is_sparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
+def is_multilabel(y: Any, average: str | None) -> bool:
+    """Whether a target has a column per label; one column alone is a label if an average is asked for."""
+    try:
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    except ValueError:  # ragged: no target at all, which is said elsewhere
+        return False
+    return len(shape) == 2 and (shape[1] > 1 or average is not None)
 
 
 def checked_indicators(y: Any) -> Any:

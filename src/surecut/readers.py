@@ -52,10 +52,11 @@ class PolarsReader:
         return self._selected().head(0).collect().to_arrow().schema
 
     def read(self, within: Range | None = None) -> Iterator[pa.RecordBatch]:
-        frame = self._selected()
-        if within is not None:
-            import polars
+        import polars
 
+        frame = self._selected()
+        # Decimals are converted later, and not as Polars does it
+        if within is not None and not frame.collect_schema()[self.columns.score].is_decimal():
             frame = frame.filter(polars.col(self.columns.score).cast(polars.Float64).is_between(*within))
         if hasattr(frame, "collect_batches"):
             pieces = frame.collect_batches(chunk_size=BATCH, maintain_order=False)

@@ -1,0 +1,300 @@
+"""tune_frame beside the engines' own sums, at 10⁶ to 10⁸ rows of Parquet, and beside Spark's own threshold search.
+
+Parts are measured one at a time (``--part files``, ``--part growth``, ``--part spark``, ``--part groups``,
+``--part sketch``; all by default) and kept in ``results/frames.json``; ``results/frames.md`` and the plot are written
+from there. Data is drawn once and kept outside the repo, in ``--data``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+DATA = Path.home() / ".cache" / "surecut" / "frames"
+KINDS = ("easy", "heavy-tailed")
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+TURNS = 5
+BLOCK = 1 << 20
+SPARK_ROWS = 10_000_000
+
+
+def draw(random: np.random.Generator, rows: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and labels: probabilities of normal margins, or margins from a Cauchy distribution as they are."""
+    margins = random.standard_normal(rows) if kind == "easy" else random.standard_cauchy(rows)
+    probabilities = 0.5 + 0.5 * np.tanh((margins - 2) / 2)
+    labels = random.random(rows) < probabilities
+    return (probabilities if kind == "easy" else margins), labels.astype(np.int8)
+
+
+def parquet(folder: Path, rows: int, kind: str) -> str:
+    """The path of a Parquet file with so many rows, written once with PyArrow's defaults."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / f"{kind}-{rows}.parquet"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        random = np.random.default_rng([rows, *kind.encode()])
+        schema = pa.schema([("score", pa.float64()), ("label", pa.int8())])
+        part = path.with_suffix(".part")
+        with pq.ParquetWriter(part, schema) as writer:
+            for start in range(0, rows, BLOCK):
+                scores, labels = draw(random, min(BLOCK, rows - start), kind)
+                writer.write_table(pa.table({"score": scores, "label": labels}, schema=schema))
+        os.replace(part, path)
+    return str(path)
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def measure_file(path: str) -> dict[str, Any]:
+    """Interleaved medians: the cut of a file, and DuckDB's sum of its scores."""
+    import duckdb
+
+    from surecut import tune_frame
+
+    passes: list[Any] = []
+    count_reads(passes)
+
+    def ours() -> Any:
+        return tune_frame(path, label="label", score="score")
+
+    def theirs() -> Any:
+        return duckdb.connect().sql(f"SELECT sum(score), count(*) FROM '{path}'").fetchall()
+
+    cut = ours()
+    found = len(passes)
+    theirs()
+    turns = [(seconds(ours), seconds(theirs)) for _ in range(TURNS)]
+    mine, sums = (statistics.median(times) for times in zip(*turns, strict=True))
+    return {"seconds": mine, "sum": sums, "passes": found, "rows": cut.rows, "f1": cut.value}
+
+
+def count_reads(passes: list[Any]) -> None:
+    from surecut.readers import DuckReader
+
+    read = DuckReader.read
+
+    def noted(self: DuckReader, within: Any = None) -> Any:
+        passes.append(within)
+        return read(self, within)
+
+    DuckReader.read = noted  # type: ignore[method-assign]
+
+
+def measure_memory(path: str) -> dict[str, float]:
+    """The high-water mark of a process that does nothing but tune, in MiB."""
+    from surecut import tune_frame
+
+    tune_frame(path, label="label", score="score")
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return {"peak": next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024}
+
+
+def measure_spark(path: str) -> dict[str, Any]:
+    """tune_frame on Spark, and MLlib's F-measure by threshold with 1,000 bins, on the same cached rows."""
+    from pyspark.sql import SparkSession
+
+    from surecut import tune_frame
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "4g").config("spark.log.level", "ERROR")
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    frame = spark.read.parquet(path)
+    start = time.perf_counter()
+    cut = tune_frame(frame, label="label", score="score")
+    ours = time.perf_counter() - start
+
+    def theirs() -> float:
+        pairs = frame.selectExpr("score", "CAST(label AS DOUBLE) AS label")
+        metrics = spark._jvm.org.apache.spark.mllib.evaluation.BinaryClassificationMetrics(pairs._jdf, 1000)
+        best = max(metrics.fMeasureByThreshold().collect(), key=lambda pair: pair._2())
+        return float(best._2())
+
+    start = time.perf_counter()
+    approximate = theirs()
+    return {"seconds": ours, "mllib": time.perf_counter() - start, "f1": cut.value, "mllib_f1": approximate}
+
+
+def measure_groups(path: str) -> dict[str, float]:
+    """A threshold for each of a million groups of ten million rows, in DuckDB."""
+    import duckdb
+
+    from surecut import tune_frame
+
+    rows = duckdb.connect().sql(f"SELECT *, hash(score) % 1000000 AS grp FROM '{path}'")
+    start = time.perf_counter()
+    cut = tune_frame(rows, label="label", score="score", by="grp")
+    return {"seconds": time.perf_counter() - start, "groups": len(cut)}
+
+
+def measure_sketch(path: str) -> dict[str, float]:
+    """Rows per second into a ScoreSketch, its size, and the bracket that it gives."""
+    import pyarrow.parquet as pq
+
+    from surecut import ScoreSketch, tune_threshold
+
+    table = pq.read_table(path)
+    scores, labels = table["score"].to_numpy(), table["label"].to_numpy()
+    ScoreSketch().update(labels, scores)
+    sketch = ScoreSketch()
+    taken = seconds(lambda: sketch.update(labels, scores))
+    cut, best = sketch.best_cut("f1"), tune_threshold(labels, scores)
+    return {
+        "rows_per_second": len(scores) / taken,
+        "bytes": len(sketch.to_bytes()),
+        "lower": cut.lower,
+        "best": best.value,
+        "upper": cut.upper,
+    }
+
+
+MEASURES = {
+    "file": measure_file,
+    "memory": measure_memory,
+    "spark": measure_spark,
+    "groups": measure_groups,
+    "sketch": measure_sketch,
+}
+
+
+def probe(name: str, path: str) -> dict[str, Any]:
+    """Measure in a process of its own."""
+    command = [sys.executable, __file__, "--probe", name, path]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def run(part: str, folder: Path, kind: str | None, rows: int | None) -> dict[str, Any]:
+    kinds = [kind] if kind else KINDS
+    if part == "files":
+        found = {}
+        for one in kinds:
+            path = parquet(folder, SIZES[-1], one)
+            found[one] = probe("file", path) | probe("memory", path)
+        return found
+    if part == "growth":
+        sizes = [rows] if rows else SIZES
+        return {f"{one} {size}": probe("file", parquet(folder, size, one)) for size in sizes for one in kinds}
+    return {"easy": probe(part, parquet(folder, SPARK_ROWS, "easy"))}
+
+
+PARTS = ("files", "growth", "spark", "groups", "sketch")
+
+
+def report(found: dict[str, Any]) -> str:
+    lines = [
+        "# Any size: times of tune_frame",
+        f"Written by `python benchmarks/frames.py`. Python {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}, {os.cpu_count()} cores. All input checks are on; the cut is exact. Times are medians "
+        f"of {TURNS} turns that alternate with the engine's `SELECT sum(score), count(*)`, each with a fresh "
+        "connection. *Easy* scores are probabilities of normal margins, *heavy-tailed* ones are Cauchy margins.",
+    ]
+    if files := found.get("files"):
+        lines += [
+            f"## {SIZES[-1]:,} rows of Parquet",
+            "| scores | tune_frame | DuckDB's sum | ratio | passes | peak memory of the process |\n"
+            "|---|---:|---:|---:|---:|---:|\n"
+            + "\n".join(
+                f"| {kind} | {one['seconds']:.2f} s | {one['sum']:.2f} s | {one['seconds'] / one['sum']:.1f}× | "
+                f"{one['passes']} | {one['peak']:.0f} MiB |"
+                for kind, one in files.items()
+            ),
+            "Targets: at most 4× the sum, below 1024 MiB.",
+        ]
+    if growth := found.get("growth"):
+        lines += [
+            "## How the cost grows",
+            "| scores and rows | tune_frame | DuckDB's sum |\n|---|---:|---:|\n"
+            + "\n".join(f"| {name} | {one['seconds']:.3f} s | {one['sum']:.3f} s |" for name, one in growth.items()),
+            "![Seconds by rows](frames.png)",
+        ]
+    if spark := found.get("spark", {}).get("easy"):
+        lines += [
+            f"## Spark `local[2]`, {SPARK_ROWS:,} rows",
+            f"`tune_frame` {spark['seconds']:.1f} s, F1 {spark['f1']:.7f} (exact). "
+            f"`BinaryClassificationMetrics.fMeasureByThreshold`, 1,000 bins: {spark['mllib']:.1f} s, "
+            f"F1 {spark['mllib_f1']:.7f}: {spark['mllib'] / spark['seconds']:.0f} times as long. One turn each.",
+        ]
+    if groups := found.get("groups", {}).get("easy"):
+        lines += [
+            "## Groups",
+            f"{SPARK_ROWS:,} rows in {groups['groups']:,} groups, a threshold each, DuckDB: {groups['seconds']:.0f} s.",
+        ]
+    if sketch := found.get("sketch", {}).get("easy"):
+        lines += [
+            "## ScoreSketch",
+            f"{sketch['rows_per_second'] / 1e6:.0f} million rows per second on one core; {sketch['bytes']:,} bytes for "
+            f"{SPARK_ROWS:,} rows; bracket [{sketch['lower']:.6f}, {sketch['upper']:.6f}] around the best F1, "
+            f"{sketch['best']:.6f}.",
+        ]
+    return "\n\n".join(lines) + "\n"
+
+
+def plot(growth: dict[str, Any]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+    for kind, style in zip(KINDS, ("o-", "s--"), strict=True):
+        rows = [size for size in SIZES if f"{kind} {size}" in growth]
+        axes.loglog(rows, [growth[f"{kind} {size}"]["seconds"] for size in rows], style, label=f"tune_frame, {kind}")
+        axes.loglog(
+            rows, [growth[f"{kind} {size}"]["sum"] for size in rows], style, alpha=0.4, label=f"sum(score), {kind}"
+        )
+    axes.set(xlabel="rows of Parquet", ylabel="seconds")
+    axes.legend(frameon=False)
+    figure.savefig(RESULTS / "frames.png", dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--part", choices=PARTS)
+    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--draw", action="store_true", help="only draw the data")
+    parser.add_argument("--probe", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.probe:
+        name, path = options.probe
+        print(json.dumps(MEASURES[name](path)))
+        return
+    if options.draw:
+        for kind in KINDS:
+            for rows in SIZES:
+                parquet(options.data, rows, kind)
+        return
+    RESULTS.mkdir(exist_ok=True)
+    kept = RESULTS / "frames.json"
+    found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for part in [options.part] if options.part else PARTS:
+        found[part] = found.get(part, {}) | run(part, options.data, options.kind, options.rows)
+        kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if "growth" in found:
+        plot(found["growth"])
+    text = report(found)
+    (RESULTS / "frames.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
