@@ -164,6 +164,14 @@ def test_files_that_are_not_there(tmp_path, write):
         Table(write(b"not parquet", "table.parquet"))
 
 
+def test_text_is_copied_as_it_is_written(write, tmp_path):
+    path = write("id,day,p\n007,01/02/2024,0.50\n010,,1e-3\n")
+    with Table(path, as_text=True) as table:
+        table.write({"high": f"{table.number('p')} > 0.1"}, tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines == ["id,day,p,high", "007,01/02/2024,0.50,true", "010,,1e-3,false"]
+
+
 def test_names_and_texts_are_quoted(write):
     rows = read(write('"y""; DROP","p\'s"\nit\'s,0.5\nnot,0.25\n'), label='y"; DROP', score="p's", pos_label="it's")
     assert rows.is_positive.tolist() == [True, False]
@@ -182,6 +190,6 @@ def test_writing_is_whole_or_not_at_all(write, tmp_path):
             table.write({"q": "1"}, tmp_path / "other.xlsx")
         with pytest.raises(FileNotFoundError, match="there is no folder"):
             table.write({"q": "1"}, tmp_path / "nowhere" / "other.csv")
-        with pytest.raises(TableError, match="cannot write"):
+        with pytest.raises(TableError, match="cannot read"):
             table.write({"q": "error('no')"}, tmp_path / "other.csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "scores.csv"]

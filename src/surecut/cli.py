@@ -231,7 +231,8 @@ def apply(
         from surecut.commands import apply_cut
         from surecut.files import Table
 
-        with printing.working(f"applying the cut to {file}"), Table(file) as opened:
+        copies_text = out.suffix.lower() in (".csv", ".tsv")
+        with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text) as opened:
             rows = apply_cut(opened, cut, out, score=score, by=by, name=name, leave_empty=missing is Missing.drop)
         printing.line(f"{rows:,} rows with column {name!r}: {out}")
 

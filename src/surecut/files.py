@@ -114,17 +114,18 @@ class Rows:
 class Table:
     """A file, a glob of files, or standard input (``-``), open for reading.
 
-    Use it as a context manager: what it needs to keep is removed at the end.
+    Use it as a context manager: what it needs to keep is removed at the end. `as_text` leaves the columns of a CSV file
+    as they are written, for copying: 0.50 stays 0.50.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, as_text: bool = False) -> None:
         self.connection = _connect()
         self.name = "standard input" if source == "-" else source
         self._folder: str | None = None
         path = self._spooled() if source == "-" else source
         self._reader = _reader_of(path, self.name)
         self._path = path
-        self._options = ""
+        self._options = ", all_varchar = true" if as_text and self._reader == "csv" else ""
         self._is_kept = False
         self.types = self._open()
 
@@ -191,9 +192,9 @@ class Table:
         text = f"trim(CAST({name} AS VARCHAR))"
         found = [
             str(value)
-            for (value,) in self.connection.execute(
+            for (value,) in self._all(
                 f"SELECT DISTINCT {text} FROM {self._from} WHERE {name} IS NOT NULL AND {text} <> '' LIMIT 12"
-            ).fetchall()
+            )
         ]
         if not found:
             raise TableError(f"{self.name} has no rows with a label in column {column!r}: nothing to tune on")
@@ -258,17 +259,12 @@ class Table:
         require_folder(out)
         handle, temporary = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=out.suffix)
         os.close(handle)
-        import duckdb
-
         try:
             (rows,) = self._one(f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(temporary)} ({options})")
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(temporary, 0o666 & ~umask)
             os.replace(temporary, out)
-        except duckdb.Error as error:
-            Path(temporary).unlink(missing_ok=True)
-            raise TableError(f"cannot write {out}: {_first_line(error)}") from None
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
@@ -292,7 +288,7 @@ class Table:
             return self._described()
         except duckdb.Error as error:
             if self._reader == "csv" and "utf-8" in str(error):
-                self._options = f", encoding = '{_encoding_of(self._path)}'"
+                self._options += f", encoding = '{_encoding_of(self._path)}'"
                 try:
                     return self._described()
                 except duckdb.Error:
@@ -313,7 +309,7 @@ class Table:
             try:
                 self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._from}")
             except duckdb.Error:
-                if self._reader != "csv":
+                if self._reader != "csv" or "all_varchar" in self._options:
                     raise
                 # a value further down is not of the type that the first rows promised: read text, and look again
                 self._options += ", all_varchar = true"
@@ -350,8 +346,17 @@ class Table:
         return path + suffix
 
     def _one(self, sql: str) -> tuple[Any, ...]:
-        (row,) = self.connection.execute(sql).fetchall()  # all of it: a half-read result blocks the connection
-        return tuple(row)
+        (row,) = self._all(sql)
+        return row
+
+    def _all(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a result, since a half-read one blocks the connection."""
+        import duckdb
+
+        try:
+            return self.connection.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise TableError(f"cannot read {self.name}: {_first_line(error)}") from None
 
     def _listed(self) -> str:
         return f"its columns are {_some(self.columns, 12)}"
