@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from surecut.metrics import Metric
     from surecut.tally import ScoreTally
 
-FIRST_RANK, RANK_RATIO = 16, 1.2
-"""The ranks at which precision is judged: 16, 20, 24, …, each a fifth beyond the last."""
+FIRST_RANK = 16
+"""The first rank at which precision is judged."""
 
 
 def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint, ...], confidence: float) -> Cut:
@@ -92,9 +92,7 @@ def _limits(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[
 
 def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
     """Limits at the cuts right above the rows of some ranks, which do not depend on the data."""
-    rows = int(tally.rows.sum())
-    steps = max(0, int(np.floor(np.log(rows / FIRST_RANK) / np.log(RANK_RATIO)))) if rows >= FIRST_RANK else -1
-    ranks = np.unique(np.round(FIRST_RANK * RANK_RATIO ** np.arange(steps + 1)))
+    ranks = _ranks(int(tally.rows.sum()))
     above = np.cumsum(tally.rows.sum(axis=1))
     cuts = np.unique(np.searchsorted(above, ranks))  # accept the scores above that of the rank
     limits = np.full(len(tally) + 1, np.nan)
@@ -105,6 +103,17 @@ def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> 
         )
         limits[cut] = lower if constraint.sense == ">=" else upper
     return limits
+
+
+def _ranks(rows: int) -> NDArray[np.float64]:
+    """16, 19, 23, …: each a fifth beyond the last, later only as far as chance moves a precision (3√rank).
+
+    A coarse grid skips cuts that could be promised; a fine one divides the error by more.
+    """
+    ranks = [float(FIRST_RANK)]
+    while ranks[-1] <= rows:
+        ranks.append(np.round(ranks[-1] + min(ranks[-1] / 5, 3 * np.sqrt(ranks[-1]))))
+    return np.array(ranks[:-1])
 
 
 def _nested_share(
