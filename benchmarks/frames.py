@@ -108,7 +108,7 @@ def measure_memory(path: str) -> dict[str, float]:
 
 
 def measure_spark(path: str) -> dict[str, Any]:
-    """tune_frame on Spark, and MLlib's F-measure by threshold with 1,000 bins, on the same cached rows."""
+    """tune_frame on Spark, and MLlib's F-measure by threshold with its 1,000 bins, on the same rows."""
     from pyspark.sql import SparkSession
 
     from surecut import tune_frame
@@ -123,7 +123,7 @@ def measure_spark(path: str) -> dict[str, Any]:
 
     def theirs() -> float:
         pairs = frame.selectExpr("score", "CAST(label AS DOUBLE) AS label")
-        metrics = spark._jvm.org.apache.spark.mllib.evaluation.BinaryClassificationMetrics(pairs._jdf, 1000)
+        metrics = spark._jvm.org.apache.spark.mllib.evaluation.BinaryClassificationMetrics(pairs._jdf)
         best = max(metrics.fMeasureByThreshold().collect(), key=lambda pair: pair._2())
         return float(best._2())
 

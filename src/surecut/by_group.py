@@ -20,7 +20,6 @@ from surecut.confusion import Confusion
 from surecut.engine_tables import table_beside
 from surecut.grouped import (
     BIN,
-    COARSE,
     FINE,
     HIGH,
     KIND,
@@ -132,7 +131,7 @@ class Groups:
         if total <= SHIPPED or not bounded:
             return self._distinct(self.rows.valid)
         fine = 1 << min(FINE.bit_length() - 1, max(0, (BINS // len(self.table)).bit_length() - 5))
-        binned = self.rows.binned(fine, min(fine, COARSE)).filter(nw.col(KIND) <= MINUS_ONE)
+        binned = self.rows.binned(fine).filter(nw.col(KIND) <= MINUS_ONE)
         binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
         answer = self._numbered(self.rows.counted(binned, *self.rows.keys, BIN))
         bins, home = self._entries(answer)

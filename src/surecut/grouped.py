@@ -39,11 +39,9 @@ PARTS = 1 << 14
 RUNS = 16
 """The bins in question are asked for in at most so many runs of neighbours; an idle bin between them comes along."""
 
-FINE, COARSE, WINDOW = 1024, 8, 16
-"""First bins per octave: fine between 2**-WINDOW and 2**WINDOW, coarse beyond. At most 2**17 of both signs."""
-
-OFFSET = float(WINDOW * FINE + 1200 * COARSE)
-"""Added to the numbers of bins, so that the sign is free for the sign of the score."""
+FINE, WIDE = 1024, 16
+"""First bins: FINE per octave around 1, fewer the further away: half of them within a factor of 2**WIDE. They are at
+most 4 · FINE · WIDE, and any arithmetic of an engine's own may make them."""
 
 NEGATIVE, POSITIVE, MINUS_ONE, STRANGER, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(
     11
@@ -215,19 +213,20 @@ class GroupedRows:
     def valid(self) -> nw.LazyFrame[Any]:
         return self.prepared.filter(nw.col(KIND) <= MINUS_ONE)
 
-    def binned(self, fine: int = FINE, coarse: int = COARSE) -> nw.LazyFrame[Any]:
-        """All rows with their first bins, which are log-linear; rows that do not count share one."""
+    def binned(self, fine: int = FINE) -> nw.LazyFrame[Any]:
+        """All rows with their first bins; rows that do not count share one.
+
+        In steps, since Spark compiles each to Java, and Java does not compile what is too long.
+        """
         size = nw.col(SCORE).abs()
         usual = (nw.col(KIND) <= MINUS_ONE) & (size > 0.0) & (size <= float(np.finfo(np.float64).max))
         octave = nw.when(usual).then(size).otherwise(nw.lit(1.0)).log(2.0)
-        inner = (octave * float(fine)).floor()
-        below = ((octave + float(WINDOW)) * float(coarse)).floor() - float(WINDOW * fine)
-        above = ((octave - float(WINDOW)) * float(coarse)).floor() + float(WINDOW * fine)
-        number = nw.when(octave < float(-WINDOW)).then(below).otherwise(inner)
-        number = nw.when(octave >= float(WINDOW)).then(above).otherwise(number) + OFFSET
-        signed = nw.when(nw.col(SCORE) < 0.0).then(number * -1.0).otherwise(number)
-        unusual = nw.when(size > 0.0).then(nw.lit(-4.0 * OFFSET)).otherwise(nw.lit(0.0))  # −inf, and zero
-        return self.prepared.with_columns(nw.when(usual).then(signed).otherwise(unusual).alias(BIN))
+        frame = self.prepared.with_columns(octave.alias(BIN))
+        number = (nw.col(BIN) / (nw.col(BIN).abs() + float(WIDE)) * float(WIDE * fine)).floor()
+        frame = frame.with_columns((number + float(2 * WIDE * fine)).alias(BIN))
+        unusual = nw.when(size > 0.0).then(nw.lit(-4.0 * WIDE * fine)).otherwise(nw.lit(0.0))  # −inf, and zero
+        above_zero = nw.when(usual).then(nw.col(BIN)).otherwise(unusual)
+        return frame.with_columns(nw.when(nw.col(SCORE) < 0.0).then(above_zero * -1.0).otherwise(above_zero).alias(BIN))
 
     @cached_property
     def _compares_labels(self) -> bool:
