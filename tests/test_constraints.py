@@ -49,7 +49,7 @@ def test_lists_of_constraints():
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("precision", "expected a constraint like 'precision>=0.9', got 'precision'"),
+        ("precision", "expected a constraint like 'precision>=0.9', with >= or <=, got 'precision'"),
         ("precision>0.9", "expected a constraint like"),
         ("precision>=high", "expected a constraint like"),
         ("precision>=1e", "must be a number"),

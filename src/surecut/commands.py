@@ -159,6 +159,8 @@ def apply_cut(
 
     A row without a score is an error, unless its prediction may be left empty.
     """
+    if table.reads(out):
+        raise TableError(f"{out} is the file that is read: write to another one")
     column = table.column(score, "score", SCORE_NAMES)
     number = table.number(column)
     without_score = missing_sql(number, is_number=True)

@@ -94,7 +94,7 @@ def _parse(constraint: ConstraintLike) -> Constraint:
     if isinstance(constraint, str):
         match = re.fullmatch(r"\s*([\w.\- ]+?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
         if match is None:
-            raise ValueError(f"expected a constraint like 'precision>=0.9', got {constraint!r}")
+            raise ValueError(f"expected a constraint like 'precision>=0.9', with >= or <=, got {constraint!r}")
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)
         return _make(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)

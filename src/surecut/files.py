@@ -141,6 +141,10 @@ class Table:
     def columns(self) -> list[str]:
         return list(self.types)
 
+    def reads(self, path: Path) -> bool:
+        """Whether a path is one of the files that are read."""
+        return any(Path(one).resolve() == path.resolve() for one in glob.glob(self._path) or [self._path])
+
     def column(self, asked: str | None, purpose: str, guesses: Iterable[str] = ()) -> str:
         """The file's own name of the column that was asked for: exactly, or but for case and blanks, or by position."""
         if asked is None:
@@ -222,6 +226,8 @@ class Table:
             "label": self.column(label, "label", LABEL_NAMES),
             "score": self.column(score, "score", SCORE_NAMES),
         }
+        if chosen["label"] == chosen["score"]:
+            raise TableError(f"{chosen['label']!r} cannot be both the label and the score: say --label and --score")
         if weight is not None:
             chosen["weight"] = self.column(weight, "weight")
         if groups is not None:

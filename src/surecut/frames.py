@@ -127,7 +127,10 @@ def apply_frame(
     """
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     wrapped = _wrapped(frame)
-    Columns(score, score, by=keys).require_in(wrapped.collect_schema().names())
+    columns = wrapped.collect_schema().names()
+    Columns(score, score, by=keys).require_in(columns)
+    if name in columns:
+        raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
     value = nw.col(score).cast(nw.Float64)
     if not isinstance(cut, Cut):
         if not keys:

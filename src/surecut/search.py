@@ -210,7 +210,14 @@ def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
     low, high = joined_ranges(every_low, every_high)
     parts_at_most = min(PARTS, int(bins.counts.rows[which].sum()) // GROUP)
     fineness = max(2, (parts_at_most // len(low)).bit_length() - 1)
-    shift = np.array([max(0, int(width).bit_length() - fineness) for width in high - low], dtype=np.uint64)
+    widest = np.maximum.reduceat(every_high - every_low, np.searchsorted(every_low, low))
+    shift = np.array(
+        [
+            max(0, min(int(width).bit_length() - fineness, int(bin_width).bit_length() - 2))  # finer than any bin was
+            for width, bin_width in zip(high - low, widest, strict=True)
+        ],
+        dtype=np.uint64,
+    )
     counts = rows.count(low, high, shift)
     parts = ((high - low) >> shift).astype(np.int64) + 1
     before = np.add.reduceat(bins.counts.rows[which][::-1], np.searchsorted(every_low, low), axis=0)

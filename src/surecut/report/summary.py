@@ -190,6 +190,7 @@ def summarize(
     listed = [one.metric for one in best]
     axis = _axis(candidates)
     at = _grid(candidates, tally.hull, [cut, *best], axis)
+    chosen = _position(candidates, cut.threshold)
     confusion = candidates.confusion[at]
     prior = candidates.sample.given_prior
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
@@ -205,10 +206,7 @@ def summarize(
         in_bins=not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
-            threshold=[
-                _plain(place(float(candidates.rejected[i]), float(candidates.accepted[i]), candidates.sample.dtype))
-                for i in at
-            ],
+            threshold=[_plain(cut.threshold if i == chosen else _placed(candidates, int(i))) for i in at],
             tp=confusion.tp.tolist(),
             fp=confusion.fp.tolist(),
         ),
@@ -219,7 +217,7 @@ def summarize(
         band_note=f"Shaded: where the curve of all rows of this kind runs, at every threshold at once, with "
         f"{100 * confidence:g} % confidence, if the model was not trained on these rows.",
         chosen=CutDict(
-            at=int(np.searchsorted(at, _position(candidates, cut.threshold))),
+            at=int(np.searchsorted(at, chosen)),
             threshold=_plain(cut.threshold),
             metric=first.name,
             value=None if math.isnan(cut.value) else cut.value,
@@ -229,6 +227,10 @@ def summarize(
         rounding=ROUNDING,
         surecut_version=__version__,
     )
+
+
+def _placed(candidates: Candidates, which: int) -> float:
+    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.sample.dtype)
 
 
 def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:
