@@ -1,4 +1,4 @@
-"""surecut: cut the scores of a classifier where its metric is best: exactly, at any size."""
+"""surecut: cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from surecut.tally import ScoreTally
 
 app = typer.Typer(
-    help="Cut the scores of a classifier where its metric is best: exactly, at any size.",
+    help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
     epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
