@@ -363,3 +363,15 @@ def test_without_its_extra_the_command_says_what_to_install():
     assert done.returncode == 1
     assert "pip install 'surecut[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_apply_does_not_write_over_what_it_reads(file, cut):
+    before = file.read_bytes()
+    result = run("apply", file, "--cut", cut, "--score", "p", "--out", file, code=1)
+    assert "is the file that is read" in result.output.replace("\n", " ")
+    assert file.read_bytes() == before
+
+
+def test_one_column_is_not_label_and_score(file):
+    result = run("tune", file, "--label", "y", "--score", "y", code=1)
+    assert "cannot be both the label and the score" in result.output.replace("\n", " ")

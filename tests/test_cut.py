@@ -300,3 +300,12 @@ def test_a_cut_says_what_it_does():
     assert "utility = -0.5000" in str(cut_at(0.5, metric=Utility(fp=-1), value=-0.5))
     assert "weighted_accuracy" in str(cut_at(0.5, metric=WeightedAccuracy(1, 2)))
     assert "on 1,234,567 rows" in str(cut_at(0.5, rows=1234567))
+
+
+def test_the_cuts_of_many_labels_are_told_apart(tmp_path):
+    from surecut import MultilabelCut, tune_thresholds
+
+    tune_thresholds([[1, 0], [0, 1]], [[0.9, 0.2], [0.1, 0.8]]).save(tmp_path / "cuts.json")
+    with pytest.raises(ValueError, match=r"many labels: MultilabelCut.load reads it"):
+        Cut.load(tmp_path / "cuts.json")
+    assert len(MultilabelCut.load(tmp_path / "cuts.json")) == 2

@@ -525,3 +525,8 @@ def test_scorers_with_parameters_at_their_defaults_are_unwrapped():
     assert get_metric(make_scorer(score, normalize=True)) == Accuracy()
     with pytest.raises(ValueError, match="parameters that change the metric"):
         get_metric(make_scorer(score, normalize=False))
+
+
+@pytest.mark.parametrize("name", ["f1_score", "f1score", "F1 score"])
+def test_a_name_may_end_in_score(name):
+    assert get_metric(name) == FBeta(1)

@@ -11,7 +11,7 @@ import shutil
 import numpy as np
 import pytest
 
-from surecut import ScoreSketch, ScoreTally, get_metric, tune_thresholds
+from surecut import ScoreSketch, ScoreTally, get_metric, tune_threshold, tune_thresholds
 from surecut.metrics import CATALOGUE, LinearFractional, Utility
 from surecut.report import save_html, summarize, summarize_labels, to_html
 
@@ -423,3 +423,14 @@ def test_odd_scores_open(load):
         page.click("#axis-share")
     page = load(summarize(ScoreTally.from_scores([1, 1], [0.1, 0.2]), metric="f1"))
     assert exact_value(page) == 1
+
+
+def test_a_constrained_cut_opens_at_its_own_threshold():
+    random = np.random.default_rng(0)
+    score = random.random(600)
+    y = random.random(600) < score
+    tally = ScoreTally.from_scores(y, score)
+    cut = tune_threshold(y, score, metric="recall", constraint="precision>=0.6", confidence=0.9)
+    summary = summarize(tally, cut=cut)
+    assert summary["grid"]["threshold"][summary["chosen"]["at"]] == cut.threshold
+    assert "without that constraint" in to_html(summary)

@@ -229,7 +229,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
         """The two steps for a target with a column per label."""
         if self.confidence is not None:
-            raise ValueError("confidence= is for one label: fit without, then certify the cut on rows kept aside")
+            raise ValueError("confidence= is for one label: wrap one PlugInClassifier per label, as OneVsRest does")
         average = "macro" if self.average is None else self.average
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))

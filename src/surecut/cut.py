@@ -157,7 +157,9 @@ class Cut:
     @classmethod
     def from_dict(cls, document: Any) -> Cut:
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise ValueError(f'expected an object with "schema": "{SCHEMA}"')
+            many = isinstance(document, dict) and document.get("schema") == "surecut/multilabel-cut"
+            hint = ", and it holds the cuts of many labels: MultilabelCut.load reads it" if many else ""
+            raise ValueError(f'expected an object with "schema": "{SCHEMA}"{hint}')
         if document.get("schema_version") != SCHEMA_VERSION:
             raise ValueError(
                 f"its schema version is {document.get('schema_version')!r}, this surecut reads {SCHEMA_VERSION}"

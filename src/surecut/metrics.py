@@ -666,8 +666,8 @@ def _by_name(name: str) -> Metric:
         raise ValueError(f"{name!r} has parameters: pass surecut.metrics.{cls.__name__}(...) instead of the name")
     if reason := _sklearn_names.refusal(plain):
         raise ValueError(reason)
-    if plain.endswith("_score"):
-        return _by_name(plain.removesuffix("_score"))
+    if plain.endswith("score") and (shorter := plain.removesuffix("score").removesuffix("_")):
+        return _by_name(shorter)
     known = [*CATALOGUE, *ALIASES, *WITH_PARAMETERS]
     nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
     hint = f": did you mean {nearest[0]!r}?" if nearest else "."
