@@ -335,8 +335,8 @@ class TestClassifier:
     def test_a_share_trains_tunes_and_certifies(self, data):
         X, y = data
         classifier = PlugInClassifier(LogisticRegression(), cv=1 / 3, confidence=0.9, random_state=0).fit(X, y)
-        assert classifier.cut_.rows == 200
-        assert classifier.certificate_.rows == 400
+        assert classifier.cut_.rows == 150
+        assert classifier.certificate_.rows == 450
         assert classifier.certificate_.confidence == 0.9
         assert classifier.certificate_.method == "holdout"
         assert not classifier.cut_.out_of_fold
@@ -347,7 +347,7 @@ class TestClassifier:
         X, y = data
         model = LogisticRegression().fit(X[:900], y[:900])
         classifier = PlugInClassifier(model, cv="prefit", confidence=0.95, random_state=0).fit(X[900:], y[900:])
-        assert (classifier.cut_.rows, classifier.certificate_.rows) == (300, 600)
+        assert (classifier.cut_.rows, classifier.certificate_.rows) == (225, 675)
 
     def test_folds_and_refitting_are_refused(self, data):
         for parameters in ({"cv": 5}, {"cv": 1 / 3, "refit": True}):

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from surecut.tuning import MetricLike
 
 
-CERTIFYING_SHARE = 2 / 3
+CERTIFYING_SHARE = 3 / 4
 """Of the rows that are kept from training: a threshold needs few rows to be found, a narrow promise needs many."""
 
 
@@ -108,7 +108,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     constraint
         Conditions on the cut, as in `tune_threshold`.
     confidence
-        With a share for `cv`, or a model that is fitted already: of the rows that are kept from training one third
+        With a share for `cv`, or a model that is fitted already: of the rows that are kept from training one quarter
         tunes, and the rest certifies: `certificate_` says what the metric will be on new rows with this confidence. A
         constraint then holds on new rows with it, too.
     pos_label

@@ -33,7 +33,9 @@ def checked_indicators(y: Any) -> Any:
 
 def label_names(y: Any) -> tuple[Any, ...]:
     """A frame's columns, or positions."""
-    return tuple(y.columns) if hasattr(y, "columns") else tuple(range(y.shape[1]))
+    if hasattr(y, "columns"):
+        return tuple(y.columns)
+    return tuple(range((y if hasattr(y, "shape") else np.asarray(y)).shape[1]))
 
 
 def takes_many_labels(estimator: Any) -> bool:
