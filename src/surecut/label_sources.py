@@ -223,7 +223,7 @@ class SparseSource:
         from scipy import sparse
 
         rows, labels = y_score.shape
-        truth = y_true if is_sparse(y_true) else sparse.csc_array(y_true)
+        y_score, truth = sparse.csc_array(y_score), sparse.csc_array(y_true)  # no copy of what is by columns
         truth_label = np.repeat(np.arange(labels), np.diff(truth.indptr))
         if weights is None:
             positives = np.bincount(truth_label, minlength=labels)
