@@ -33,7 +33,7 @@ def checked_indicators(y: Any) -> Any:
 
 def label_names(y: Any) -> tuple[Any, ...]:
     """A frame's columns, or positions."""
-    return tuple(y.columns) if hasattr(y, "columns") else tuple(range(y.shape[1]))
+    return tuple(y.columns) if hasattr(y, "columns") else tuple(range(np.shape(y)[1]))
 
 
 def takes_many_labels(estimator: Any) -> bool:

@@ -1,0 +1,98 @@
+"""MultilabelCut: prediction, parts, files."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+
+import numpy as np
+import pytest
+
+from surecut import MultilabelCut, tune_threshold, tune_thresholds
+
+
+@pytest.fixture
+def cut() -> MultilabelCut:
+    random = np.random.default_rng(0)
+    truth = random.random((50, 4)) < 0.3
+    truth[:, 3] = False
+    scores = random.random((50, 4)) + truth
+    return tune_thresholds(truth, scores, labels=["a", ("b", 2), 3, datetime.date(2024, 5, 1)])
+
+
+def test_predicts_where_a_score_reaches_its_threshold(cut):
+    at = np.vstack((cut.thresholds, np.nextafter(cut.thresholds, -np.inf)))
+    assert cut.predict(at).tolist() == [[True] * 4, [False] * 4]
+    with pytest.raises(ValueError, match="3 columns, but the cut has 4 labels"):
+        cut.predict(at[:, :3])
+    with pytest.raises(ValueError, match="NaN"):
+        cut.predict(at * np.nan)
+
+
+def test_a_threshold_of_infinity_predicts_nothing():
+    cut = tune_thresholds([[1], [0]], [[0.1], [0.9]], metric="accuracy")
+    assert cut.thresholds.tolist() == [math.inf]
+    assert cut.predict([[math.inf]]).tolist() == [[False]]
+
+
+def test_is_a_mapping_of_labels_to_cuts(cut):
+    assert list(cut) == ["a", ("b", 2), 3, datetime.date(2024, 5, 1)]
+    assert len(cut) == 4
+    assert ("b", 2) in cut
+    assert cut["a"].threshold == cut.thresholds[0]
+    with pytest.raises(KeyError, match="none of the 4 labels"):
+        cut["z"]
+
+
+@pytest.mark.parametrize("name", ["cut.json", "cut.parquet"])
+def test_reads_back_to_the_last_bit(cut, name, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    cut.save(tmp_path / name)
+    again = MultilabelCut.load(tmp_path / name)
+    assert again == cut
+    assert again.labels == cut.labels
+    assert again.thresholds.tolist() == cut.thresholds.tolist()
+    assert again.shared == cut.shared
+    assert again.fingerprint == cut.fingerprint
+
+
+def test_other_files_are_refused(cut, tmp_path):
+    path = tmp_path / "cut.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match="not JSON"):
+        MultilabelCut.load(path)
+    tune_threshold([0, 1], [0.1, 0.2]).save(path)
+    with pytest.raises(ValueError, match="surecut/multilabel-cut"):
+        MultilabelCut.load(path)
+    document = cut.to_dict()
+    del document["per_label"][0]["tp"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="'tp' is missing"):
+        MultilabelCut.load(path)
+    pytest.importorskip("pyarrow")
+    (tmp_path / "cut.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ValueError, match="not a Parquet file"):
+        MultilabelCut.load(tmp_path / "cut.parquet")
+
+
+def test_cuts_of_single_labels_put_together():
+    first = tune_threshold([0, 1, 1], [0.1, 0.4, 0.9])
+    second = tune_threshold([0, 1], [0.6, 0.3])
+    cut = MultilabelCut.from_cuts(["x", "y"], [first, second])
+    assert cut.value == pytest.approx((first.value + second.value) / 2)
+    assert cut["x"] == first
+    assert cut["y"] == second
+    with pytest.raises(ValueError, match="different metrics"):
+        MultilabelCut.from_cuts(["x", "y"], [first, tune_threshold([0, 1], [0.6, 0.3], metric="am")])
+    with pytest.raises(ValueError, match="pass value="):
+        MultilabelCut.from_cuts(["x"], [first], average="micro")
+    with pytest.raises(ValueError, match="one cut per label"):
+        MultilabelCut.from_cuts(["x", "y"], [first])
+
+
+def test_labels_that_a_file_cannot_name_are_told(tmp_path):
+    cut = tune_thresholds([[0], [1]], [[0.1], [0.2]], labels=[frozenset({1})])
+    with pytest.raises(TypeError, match="frozenset cannot be saved"):
+        cut.save(tmp_path / "cut.json")
