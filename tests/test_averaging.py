@@ -17,11 +17,13 @@ from surecut import (
     MultilabelCut,
     ScoreTally,
     get_metric,
+    label_bins,
     label_sources,
     tune_expected,
     tune_threshold,
     tune_thresholds,
 )
+from surecut._kernels import compiled
 from surecut.averaging import tune_tallies
 
 NAMES = ["f1", "f2", "jaccard", "am", "kappa", "accuracy", "precision", "recall", "mcc", "gmean"]
@@ -94,6 +96,26 @@ def test_micro_with_weights_is_the_best_cut_of_weighted_entries():
     pooled = tune_threshold(truth.ravel(), scores.ravel(), sample_weight=np.repeat(weights, truth.shape[1]))
     assert cut.thresholds[0] == pooled.threshold
     assert cut.value == pytest.approx(pooled.value)
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("bits", [2, 5, 11])
+def test_the_search_in_bins_is_exact(kind, bits, monkeypatch):
+    if compiled() is None:
+        pytest.skip("numba is not installed")
+    truth, scores = sample(kind, bits, rows=200, labels=3)
+    expected = {name: tune_thresholds(truth, scores, metric=name) for name in ("f1", "am", "precision", "mcc")}
+    for name, value in {"FROM_ROWS": 0, "FROM_SIZE": 0, "BITS": bits, "ROWS_AT_ONCE": 17, "LABELS_AT_ONCE": 2}.items():
+        monkeypatch.setattr(label_bins, name, value)
+    assert label_bins.can_be_binned(scores.astype(float), label_sources_objective("f1"))
+    for name, cut in expected.items():
+        assert tune_thresholds(truth, scores, metric=name) == cut
+
+
+def label_sources_objective(name):
+    from surecut.search import Objective
+
+    return Objective(get_metric(name))
 
 
 def best_by_brute_force(metric, truth, scores):

@@ -47,13 +47,13 @@ def test_on_few_rows_it_is_nearer_to_the_optimum(name, warp):
     metric = get_metric(name)
     _, eta = draw(random, 100_000)
     plain, shrunken = [], []
-    for _ in range(60):
+    for _ in range(100):
         y, s = draw(random, 200)
         plain.append(population_value(metric, tune_threshold(y, warp(s), metric=name).threshold, warp(eta), eta))
         cut = tune_threshold(y, warp(s), metric=name, shrinkage="auto")
         shrunken.append(population_value(metric, cut.threshold, warp(eta), eta))
     difference = np.array(shrunken) - plain
-    assert difference.mean() > 0
+    assert difference.mean() > 2 * difference.std(ddof=1) / 10
 
 
 def test_with_many_positives_it_reaches_the_plain_cut_though_the_curve_is_no_sigmoid():

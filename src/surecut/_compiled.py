@@ -224,6 +224,35 @@ def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high:
     return found
 
 
+def _label_histogram(bits: Any, positive: Any, bins: Any, counts: Any, checksums: Any) -> Any:
+    """Count the scores of many labels, a column each, by bin and class; return the NaNs."""
+    nans: Any = 0
+    for i in range(bits.shape[0]):
+        for label in range(bits.shape[1]):
+            score, is_positive = bits[i, label], np.int64(positive[i, label])
+            nans += np.int64((score & MAGNITUDE) > INFINITY)
+            checksums[label] += _mixed(score, is_positive)
+            counts[label, _slot(score, bins[label]) >> 1, is_positive] += 1
+    return nans
+
+
+def _label_select(
+    bits: Any, positive: Any, bins: Any, needed: Any, keys: Any, labels: Any, classes: Any, found: int
+) -> int:
+    """Copy key, label and class of the scores that lie in bins that are needed, behind those found already."""
+    for i in range(bits.shape[0]):
+        for label in range(bits.shape[1]):
+            score = bits[i, label]
+            slot = _slot(score, bins[label]) >> 1
+            half = bins[label][3]
+            if needed[label, half if slot == half - 1 else slot]:
+                keys[found] = _key(score)
+                labels[found] = label
+                classes[found] = positive[i, label] != 0
+                found += 1
+    return found
+
+
 class CompiledKernels:
     """The compiled kernels; each is compiled, or read from numba's cache, when it is first called."""
 
@@ -233,6 +262,8 @@ class CompiledKernels:
         self.count = _Kernel(_count)
         self.extent = _Kernel(_extent)
         self.select = _Kernel(_select)
+        self.label_histogram = _Kernel(_label_histogram)
+        self.label_select = _Kernel(_label_select)
 
     def histogram(
         self,

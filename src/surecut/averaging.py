@@ -220,7 +220,9 @@ def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) ->
         thresholds = np.where(cuts.defined, thresholds, shared)
         intervals = np.where(cuts.defined[:, None], intervals, pooled.interval)
         confusion = source.confusion_at(thresholds)
-    return _result(source, objective, names, "macro", thresholds, intervals, confusion, shared=shared)
+    return _result(
+        source, objective, names, "macro", thresholds, intervals, confusion, shared=shared, checksums=cuts.checksums
+    )
 
 
 def _with_one_threshold(
@@ -276,6 +278,7 @@ def _result(
     *,
     value: float | None = None,
     shared: float | None = None,
+    checksums: Any = None,
 ) -> MultilabelCut:
     per_label = values_per_label(objective.metric, confusion)
     return MultilabelCut(
@@ -291,7 +294,7 @@ def _result(
         shared_threshold=shared,
         constraints=tuple(map(str, objective.constraints)),
         weighted=source.weighted,
-        checksums=source.checksums(),
+        checksums=source.checksums() if checksums is None else checksums,
     )
 
 

@@ -268,6 +268,7 @@ class LabelCuts:
     intervals: NDArray[np.float64]
     confusion: Confusion
     defined: NDArray[np.bool_]
+    checksums: NDArray[np.uint64] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[LabelCuts]) -> LabelCuts:
@@ -277,6 +278,7 @@ class LabelCuts:
             np.concatenate([part.intervals for part in parts]),
             joined([part.confusion for part in parts]),
             np.concatenate([part.defined for part in parts]),
+            None if any(part.checksums is None for part in parts) else np.concatenate([p.checksums for p in parts]),
         )
 
 

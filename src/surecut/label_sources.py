@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from surecut import label_bins
 from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
 from surecut._matrices import ROWS_AT_ONCE, is_sparse
 from surecut.candidates import Candidates, Sample, fingerprint
 from surecut.confusion import Confusion
+from surecut.label_bins import binned_cuts, can_be_binned
 from surecut.label_search import LabelCuts, LabelEntries
 from surecut.rows import MatrixRows, available_cores
 from surecut.search import search
@@ -138,7 +140,15 @@ class DenseSource:
         return [slice(a, min(a + step, labels)) for a in range(0, labels, step)]
 
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
-        return sorted_cuts(self, objective, names)
+        if self.weights is not None or not can_be_binned(self.scores, objective):
+            return sorted_cuts(self, objective, names)
+
+        def work(block: slice) -> LabelCuts:
+            cuts = binned_cuts(self.scores, self.truth, block, objective, names[block])
+            return self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts
+
+        step, labels = label_bins.LABELS_AT_ONCE, self.scores.shape[1]
+        return LabelCuts.joined(on_all_cores(work, [slice(a, min(a + step, labels)) for a in range(0, labels, step)]))
 
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
