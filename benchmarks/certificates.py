@@ -31,8 +31,9 @@ import numpy as np
 from scipy import optimize, special
 
 import surecut
-from surecut import ScoreTally, bootstrap, certify, tune_threshold
-from surecut.certificates import confusion_at, uniform_limits, uniform_value_limits, value_limits
+from surecut import ScoreTally, certify, tune_threshold
+from surecut.certificates import bootstrap
+from surecut.certificates.certifying import confusion_at, uniform_limits, uniform_value_limits, value_limits
 from surecut.constraints import InfeasibleError
 from surecut.cut import Cut
 from surecut.metrics import Metric, Utility, get_metric

@@ -87,7 +87,7 @@ def measure_file(path: str) -> dict[str, Any]:
 
 
 def count_reads(passes: list[Any]) -> None:
-    from surecut.readers import DuckReader
+    from surecut.frames.readers import DuckReader
 
     read = DuckReader.read
 

@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from surecut import Confusion, LinearSurrogate, datasets, get_metric, tune_expected, tune_thresholds
-from surecut.label_scores import label_scores
-from surecut.multilabel_cut import macro_value, values_per_label
+from surecut.multilabel.cut import macro_value, values_per_label
+from surecut.multilabel.outputs import label_scores
 
 RESULTS = Path(__file__).parent / "results" / "shrinkage.md"
 SIZES = {"scene": (300, 600, 1211), "yeast": (300, 600, 1500), "mediamill": (1000, 3000, 30993)}

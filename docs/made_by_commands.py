@@ -20,7 +20,7 @@ def help_of_every_command() -> str:
     import typer
     from typer.testing import CliRunner
 
-    from surecut.cli import app
+    from surecut.cli.app import app
 
     runner = CliRunner(env={"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"})
     pieces = []
@@ -49,7 +49,7 @@ def write_cut(path: Path) -> None:
 
 def write_explorer(path: Path) -> None:
     """The explorer on the tuning rows of `surecut demo`."""
-    from surecut.demo import measure
+    from surecut.cli.demo import measure
     from surecut.report import save_html, summarize
 
     save_html(summarize(measure().tuning, title="Which digits are an 8?"), path)

@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 from typer.testing import CliRunner
 
 from surecut import datasets, get_metric, tune_threshold
-from surecut.cli import app
+from surecut.cli.app import app
 from surecut.datasets import Part
 from surecut.population import FiniteDomain
 from surecut.study import (

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
-    from surecut.averaging import tune_expected, tune_thresholds
     from surecut.candidates import Hull
-    from surecut.certificates import Certificate, certify
+    from surecut.certificates.certifying import Certificate, certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.cut import Cut
-    from surecut.frames import apply_frame, tune_frame
-    from surecut.linear import LinearSurrogate
+    from surecut.frames.tuning import apply_frame, tune_frame
+    from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
-    from surecut.multilabel_cut import MultilabelCut
+    from surecut.multilabel.averaging import tune_expected, tune_thresholds
+    from surecut.multilabel.cut import MultilabelCut
     from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    "Certificate": "surecut.certificates",
+    "Certificate": "surecut.certificates.certifying",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
-    "LinearSurrogate": "surecut.linear",
-    "MultilabelCut": "surecut.multilabel_cut",
+    "LinearSurrogate": "surecut.linear.surrogate",
+    "MultilabelCut": "surecut.multilabel.cut",
     "PlugInClassifier": "surecut.classifier",
     "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
-    "apply_frame": "surecut.frames",
-    "certify": "surecut.certificates",
+    "apply_frame": "surecut.frames.tuning",
+    "certify": "surecut.certificates.certifying",
     "get_metric": "surecut.metrics",
-    "tune_expected": "surecut.averaging",
-    "tune_frame": "surecut.frames",
+    "tune_expected": "surecut.multilabel.averaging",
+    "tune_frame": "surecut.frames.tuning",
     "tune_threshold": "surecut.tuning",
-    "tune_thresholds": "surecut.averaging",
+    "tune_thresholds": "surecut.multilabel.averaging",
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; without its extra, say what to install."""
     try:
-        from surecut.cli import app
+        from surecut.cli.app import app
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("surecut"):
             raise

@@ -30,11 +30,13 @@ from sklearn.utils.validation import (
 )
 
 from surecut._inputs import as_weights
-from surecut._matrices import is_sparse
-from surecut.averaging import tune_thresholds
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.label_hulls import LabelHulls
-from surecut.label_scores import (
+from surecut.metrics import Metric, get_metric
+from surecut.multilabel.averaging import tune_thresholds
+from surecut.multilabel.cut import MultilabelCut
+from surecut.multilabel.hulls import LabelHulls
+from surecut.multilabel.matrices import is_sparse
+from surecut.multilabel.outputs import (
     checked_indicators,
     is_multilabel,
     label_names,
@@ -42,13 +44,11 @@ from surecut.label_scores import (
     response,
     takes_many_labels,
 )
-from surecut.metrics import Metric, get_metric
-from surecut.multilabel_cut import MultilabelCut
+from surecut.multilabel.shrinkage import check_shrinkage
+from surecut.multilabel.smoothing import shrunken_cut
+from surecut.multilabel.stratification import MultilabelSplit
 from surecut.progress import shown
 from surecut.search import Objective
-from surecut.shrinkage import check_shrinkage
-from surecut.smoothing import shrunken_cut
-from surecut.stratification import MultilabelSplit
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tally = tally_of(~kept_aside)
         self._set_cut(self._best_cut(tally, metric, out_of_fold=plan.refit), tally.hull)
         if self.confidence is not None:
-            from surecut.certificates import certify
+            from surecut.certificates.certifying import certify
 
             self.certificate_ = certify(self.cut_, tally=tally_of(kept_aside), confidence=self.confidence)
         return self
@@ -294,7 +294,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         elif self.confidence is None or self.constraint is None:
             cut = tally.best_cut(metric, self.constraint)
         else:
-            from surecut.assurance import assured_cut
+            from surecut.certificates.assurance import assured_cut
 
             cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence)
         return replace(cut, out_of_fold=out_of_fold)

@@ -7,10 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from surecut.certificates import Certificate
+    from surecut.certificates.certifying import Certificate
     from surecut.confusion import Confusion
     from surecut.cut import Cut
-    from surecut.multilabel_cut import MultilabelCut
+    from surecut.multilabel.cut import MultilabelCut
 
 CELL = "padding:.15em .7em;text-align:right"
 RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"

@@ -18,9 +18,9 @@ from surecut.tally import ScoreTally
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.certificates import Certificate
+    from surecut.certificates.certifying import Certificate
     from surecut.cut import Cut
-    from surecut.multilabel_cut import MultilabelCut
+    from surecut.multilabel.cut import MultilabelCut
     from surecut.tuning import MetricLike
 
 
@@ -235,7 +235,7 @@ class CertificateDisplay:
         For a cut that was tuned on other rows these rows are kept aside, and the certificate is the sharper
         ``"holdout"``.
         """
-        from surecut.certificates import certify, curve_band
+        from surecut.certificates.certifying import certify, curve_band
 
         if cut is None:
             cut = tally.best_cut(get_metric(metric))
@@ -383,7 +383,7 @@ class MultilabelDisplay:
         **dot_options: Any,
     ) -> Self:
         """Tune labels and scores of shape (rows, labels), and draw the cut."""
-        from surecut.averaging import tune_thresholds
+        from surecut.multilabel.averaging import tune_thresholds
 
         cut = tune_thresholds(Y_true, Y_score, metric=metric, average=average, labels=labels)
         return cls.from_cut(cut, most=most, axes=axes, **dot_options)

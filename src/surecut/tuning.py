@@ -10,10 +10,10 @@ import numpy as np
 from surecut._inputs import Labels, as_labels, as_scores, as_weights, require_no_nan, require_same_length
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import Metric, get_metric
+from surecut.multilabel.shrinkage import check_shrinkage
+from surecut.multilabel.smoothing import shrunken_cut
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
-from surecut.shrinkage import check_shrinkage
-from surecut.smoothing import shrunken_cut
 from surecut.tally import ScoreTally, tally_rows
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def tune_threshold(
     elif confidence is None:
         cuts = _best_cuts(scores, labels, weights, objectives)
     else:
-        from surecut.assurance import assured_cut
+        from surecut.certificates.assurance import assured_cut
 
         tally = _tally(scores, labels, weights)
         cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]

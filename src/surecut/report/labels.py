@@ -11,7 +11,7 @@ import numpy as np
 from surecut.report.summary import TITLES
 
 if TYPE_CHECKING:
-    from surecut.multilabel_cut import MultilabelCut
+    from surecut.multilabel.cut import MultilabelCut
     from surecut.tally import ScoreTally
 
 MOST = 2_000

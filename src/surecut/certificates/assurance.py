@@ -1,0 +1,174 @@
+"""Constraints that hold on new rows, not only on those that tuned the cut.
+
+A cut that just meets ``precision>=0.9`` on its tuning rows misses it on new rows about every second time. Here a cut
+is allowed only if a confidence limit of the constrained quantity meets the level, and the limits hold for all the cuts
+that are compared, at once:
+
+- Precision and the false discovery rate concern the rows above a threshold. They are judged at ranks that are fixed
+  beforehand; above the row of a given rank the others are a sample of their own, so that Clopper–Pearson's limit holds.
+- Recall, specificity, the false positive and negative rate, and the rate of predicted positives are shares of nested
+  sets: one band, simultaneous over all thresholds.
+- Everything else by the bands of the uniform certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.candidates import Candidates
+from surecut.certificates.certifying import Bands, bands, frequencies, row_worth, value_limits
+from surecut.certificates.confidence import least_shares
+from surecut.constraints import TOLERANCE, InfeasibleError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.constraints import Constraint
+    from surecut.cut import Cut
+    from surecut.metrics import Metric
+    from surecut.tally import ScoreTally
+
+FIRST_RANK = 16
+"""The first rank at which precision is judged."""
+
+
+def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint, ...], confidence: float) -> Cut:
+    """The cut with the largest value among those that meet every constraint on new rows with the confidence."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    if not constraints:
+        raise ValueError(
+            "confidence= is the probability with which a constraint holds on new rows, and there is no constraint: to "
+            "learn what the metric will be on new rows, call certify(cut, ...)"
+        )
+    tally = frequencies(tally, "a constraint with confidence")
+    error = (1 - confidence) / len(constraints)
+    allowed = np.ones(len(tally) + 1, dtype=bool)
+    for constraint in constraints:
+        limits = _limits(constraint, tally, error)
+        met = _is_met(constraint, limits)
+        if not met.any():
+            raise _infeasible(constraint, limits, confidence, int(tally.rows.sum()))
+        allowed &= met
+    if not allowed.any():
+        listed = " and ".join(map(str, constraints))
+        raise InfeasibleError(f"each of {listed} can be promised for some cut, but all of them for none")
+    chosen = np.flatnonzero(allowed)
+    every = tally.candidates
+    kept = Candidates(every.accepted[chosen], every.rejected[chosen], every.confusion[chosen], every.sample)
+    cut = kept.best_cut(metric)
+    return replace(
+        cut,
+        threshold=_just_above(cut.interval[0], cut.threshold, tally.dtype),
+        constraints=tuple(map(str, constraints)),
+        confidence=confidence,
+    )
+
+
+def _just_above(rejected: float, threshold: float, dtype: np.dtype[Any]) -> float:
+    """The lowest threshold that rejects a score: the limits concern all rows above that score, not only those above
+    the middle of the gap."""
+    if not (np.isfinite(rejected) and np.isfinite(threshold)):
+        return threshold
+    if dtype.kind in "iu":
+        return rejected + 1
+    return float(np.nextafter(dtype.type(rejected), dtype.type(np.inf)))
+
+
+def _limits(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
+    """What the quantity surely reaches (``>=``) or surely does not exceed (``<=``) at every cut; NaN: not judged."""
+    worth = row_worth(constraint.quantity)
+    if worth is not None:
+        numerators, denominators = worth
+        if not numerators[2:].any() and not denominators[2:].any():
+            return _at_fixed_ranks(constraint, tally, error)
+        if (nested := _nested_share(numerators, denominators)) is not None:
+            return _of_nested_sets(constraint, tally, error, *nested)
+    return _by_bands(constraint, tally, error)
+
+
+def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
+    """Limits at the cuts right above the rows of some ranks, which do not depend on the data."""
+    ranks = _ranks(int(tally.rows.sum()))
+    above = np.cumsum(tally.rows.sum(axis=1))
+    cuts = np.unique(np.searchsorted(above, ranks))  # accept the scores above that of the rank
+    limits = np.full(len(tally) + 1, np.nan)
+    for cut in cuts[cuts > 0]:
+        at = tally.confusion[int(cut)]
+        lower, upper, _ = value_limits(
+            constraint.quantity, np.array([at.tp, at.fp, 0, 0], dtype=float), error / len(ranks)
+        )
+        limits[cut] = lower if constraint.sense == ">=" else upper
+    return limits
+
+
+def _ranks(rows: int) -> NDArray[np.float64]:
+    """16, 19, 23, …: each a fifth beyond the last, later only as far as chance moves a precision (3√rank).
+
+    A coarse grid skips cuts that could be promised; a fine one divides the error by more.
+    """
+    ranks = [float(FIRST_RANK)]
+    while ranks[-1] <= rows:
+        ranks.append(np.round(ranks[-1] + min(ranks[-1] / 5, 3 * np.sqrt(ranks[-1]))))
+    return np.array(ranks[:-1])
+
+
+def _nested_share(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], bool] | None:
+    """Whether the quantity is the share of the predicted (or of the other) rows in a class or in all rows."""
+    base = denominators == denominators.max()
+    if not ((denominators == 0) | base).all() or denominators.max() <= 0:
+        return None
+    scaled = numerators / denominators.max()
+    predicted = np.array([True, True, False, False])
+    for is_predicted in (True, False):
+        if np.array_equal(scaled, (base & (predicted == is_predicted)).astype(float)):
+            positives, negatives = bool(base[0] and base[2]), bool(base[1] and base[3])
+            if base.sum() == 2 * (positives + negatives):
+                return np.array([negatives, positives]), is_predicted
+    return None
+
+
+def _of_nested_sets(
+    constraint: Constraint, tally: ScoreTally, error: float, classes: NDArray[np.bool_], is_predicted: bool
+) -> NDArray[np.float64]:
+    counts = tally.rows[:, classes].sum(axis=1)
+    total = int(counts.sum())
+    accepted = np.concatenate(([0], np.cumsum(counts))) / max(total, 1)
+    share = accepted if is_predicted else 1 - accepted
+    if constraint.sense == ">=":
+        return least_shares(share, total, error)
+    return 1 - least_shares(1 - share, total, error)
+
+
+def _by_bands(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
+    """The worst corner of the bands, whichever way the quantity goes."""
+    found = bands(constraint.quantity, tally, tally.confusion, error, sides=2)
+    corners = [
+        Bands((found.fpr[i],) * 2, (found.fnr[j],) * 2, found.priors).value(constraint.quantity, best=True)
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
+    worst = np.min if constraint.sense == ">=" else np.max  # NaN, where a corner is undefined, stays
+    return np.asarray(worst(np.concatenate(corners), axis=0))
+
+
+def _is_met(constraint: Constraint, limits: NDArray[np.float64]) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        if constraint.sense == ">=":
+            return np.asarray(limits >= constraint.level - TOLERANCE)
+        return np.asarray(limits <= constraint.level + TOLERANCE)
+
+
+def _infeasible(constraint: Constraint, limits: NDArray[np.float64], confidence: float, rows: int) -> InfeasibleError:
+    where = f"with {100 * confidence:.4g} % confidence from {rows:,} rows"
+    if np.isnan(limits).all():
+        return InfeasibleError(f"no cut meets {constraint} {where}: there are too few rows to promise anything")
+    best, which = (np.nanmax(limits), "highest") if constraint.sense == ">=" else (np.nanmin(limits), "lowest")
+    return InfeasibleError(
+        f"no cut meets {constraint} {where}: the {which} {constraint.quantity.name} that can be promised is {best:.6g}"
+    )

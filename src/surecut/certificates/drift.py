@@ -1,0 +1,295 @@
+"""Has anything moved since a cut was tuned? A check that does not cry wolf.
+
+Two quantities are watched, the share of positives and the metric at the cut. A change is reported only if it is beyond
+the chance of *both* samples. The metric is never compared with its tuned value, which is too good (such a check alarms
+one time in five where nothing has changed), but with the limits that hold for the tuning rows although they chose the
+cut, or with rows that were kept aside.
+
+The share is compared by Fisher's exact test. For the metric, a value that both populations could share must be
+improbable in the old rows and in the new ones at once: the two probabilities are combined as Fisher combines
+independent ones, at the value that suits them best. The probability of any false alarm is at most 1 − confidence: a
+half of it goes to the share, a quarter each to a fall and to a rise of the metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.certificates.bootstrap import resample
+from surecut.certificates.certifying import confusion_at, uniform_limits, value_limits
+from surecut.certificates.confidence import share_limits
+from surecut.constraints import InfeasibleError, parse_constraints
+from surecut.cut import UnknownMetric
+from surecut.metrics import FunctionMetric
+from surecut.tally import ScoreTally
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.confusion import Confusion
+    from surecut.cut import Cut
+
+LEVELS = 8
+"""Errors at which limits are looked at, from weak evidence to far stronger than an alarm needs."""
+
+RESAMPLES = 4_000
+"""Resamples of the tuning rows, where they are the reference."""
+
+Limits = Callable[[float], tuple[float, float]]
+"""Lower and upper limit, each of which fails with the probability given."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A quantity then and now, each with limits, and whether it has moved beyond chance.
+
+    Attributes
+    ----------
+    then, now
+        The quantity on the rows that tuned the cut (or on the reference rows) and on the new rows.
+    then_limits, now_limits
+        Where its true value can be, in each population.
+    p_value
+        The probability of such a difference, or a larger one, where nothing has changed; never understated.
+    moved
+        Whether that is less than the check's share of the error.
+    """
+
+    then: float
+    now: float
+    then_limits: tuple[float, float]
+    now_limits: tuple[float, float]
+    p_value: float
+    moved: bool
+
+    @property
+    def direction(self) -> str:
+        """What happened, in a word."""
+        return ("rose" if self.now > self.then else "fell") if self.moved else "no sign of a change"
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """What has changed since a cut was tuned.
+
+    Attributes
+    ----------
+    cut
+        The cut that is in use.
+    prior, value
+        The share of positives and the metric at the cut.
+    value_at_then_prior
+        The metric now, if the share of positives were still what it was: what is left of a change is not the share's.
+    constraints
+        What each constraint's quantity is now.
+    best
+        The best cut of the new rows; None where none meets the constraints.
+    rows, then_rows, confidence
+        How many new rows there were, with how many they were compared, and how sure an alarm is.
+    has_reference
+        Whether these were reference rows, not the counts that the cut remembers.
+    """
+
+    cut: Cut
+    prior: Change
+    value: Change
+    value_at_then_prior: float
+    constraints: dict[str, float]
+    best: Cut | None
+    rows: int
+    then_rows: int
+    confidence: float
+    has_reference: bool = False
+
+    @property
+    def moved(self) -> bool:
+        """Whether anything has moved beyond chance."""
+        return self.prior.moved or self.value.moved
+
+
+def check_drift(
+    cut: Cut, tally: ScoreTally, *, reference: ScoreTally | None = None, confidence: float = 0.95
+) -> DriftReport:
+    """Compare new rows with those that tuned a cut.
+
+    Parameters
+    ----------
+    cut
+        The cut in use; it remembers the counts of its tuning rows.
+    tally
+        The new rows.
+    reference
+        Rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The tuning rows
+        themselves will do; their value is corrected by the bootstrap, which is right for large samples.
+    confidence
+        Where nothing has changed, there is no alarm with at least this probability.
+
+    Examples
+    --------
+    >>> from surecut import tune_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(size, shift=0.0):
+    ...     score = rng.random(size)
+    ...     return rng.random(size) < score**2 - shift, score
+    >>> cut = tune_threshold(*draw(4_000))
+    >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000))).moved
+    False
+    >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000, shift=0.2))).value.direction
+    'fell'
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
+        raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
+    before = _then(cut, reference)
+    now = tally if not cut.prior_given else tally.with_prior(cut.prior)
+    for one in (before, now):
+        if one.weight is not one.rows:
+            raise ValueError("the check counts rows, and these have weights: leave the weights out")
+    negatives, positives = (int(total) for total in now.rows.sum(axis=0))
+    cut.metric.check_classes(positives, negatives)
+
+    error = 1 - confidence
+    confusion = confusion_at(cut, now)
+    return DriftReport(
+        cut=cut,
+        prior=_prior_change(cut, before, positives, positives + negatives, error / 2),
+        value=_value_change(cut, before, reference is not None, now, confusion, error / 2),
+        value_at_then_prior=float(cut.metric.evaluate(confusion.at_prior(cut.prior)))
+        if positives and negatives
+        else math.nan,
+        constraints={
+            str(one): float(one.quantity.evaluate(confusion)) for one in parse_constraints(list(cut.constraints))
+        },
+        best=_best(cut, now),
+        rows=positives + negatives,
+        then_rows=int(before.rows.sum()),
+        confidence=confidence,
+        has_reference=reference is not None,
+    )
+
+
+def _then(cut: Cut, reference: ScoreTally | None) -> ScoreTally:
+    """The rows to compare with: the reference, or the four counts that a cut remembers."""
+    if reference is not None:
+        return reference if not cut.prior_given else reference.with_prior(cut.prior)
+    if cut.weighted:
+        raise ValueError("the cut was tuned on weighted rows, whose chance it does not know: give reference rows")
+    if cut.out_of_fold:
+        raise ValueError(
+            "the cut was tuned on scores that were pooled from folds, each with a model of its own: give reference "
+            "rows, scored by the model in use"
+        )
+    cells = cut.confusion
+    counts = np.array([[cells.fp, cells.tp], [cells.tn, cells.fn]], dtype=np.int64)
+    keys = np.array([1, 0], dtype=np.uint64)
+    given = cut.prior if cut.prior_given else None
+    return ScoreTally(keys, counts, counts, counts, np.dtype(np.float64), given_prior=given)
+
+
+def _prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error: float) -> Change:
+    """By Fisher's exact test; against a share that was given, by the binomial one."""
+    from scipy import stats
+
+    def limits(count: int, total: int) -> tuple[float, float]:
+        lower, upper = share_limits(count, total, error / 2)
+        return float(lower), float(upper)
+
+    if cut.prior_given:
+        then, then_limits = cut.prior, (cut.prior, cut.prior)
+        p_value = float(stats.binomtest(positives, rows, cut.prior).pvalue)
+    else:
+        then_negatives, then_positives = (int(total) for total in before.rows.sum(axis=0))
+        then_rows = then_positives + then_negatives
+        then, then_limits = then_positives / then_rows, limits(then_positives, then_rows)
+        p_value = float(
+            stats.fisher_exact(np.array([[then_positives, then_negatives], [positives, rows - positives]]))[1]
+        )
+    return Change(then, positives / rows, then_limits, limits(positives, rows), p_value, p_value < error)
+
+
+def _value_change(
+    cut: Cut, before: ScoreTally, has_rows: bool, now: ScoreTally, confusion: Confusion, error: float
+) -> Change:
+    """A fall or a rise of the metric, each with half of the error."""
+    then_confusion = confusion_at(cut, before) if has_rows else cut.confusion
+    then_limits = _then_limits(cut, before, has_rows, then_confusion)
+
+    def now_limits(level: float) -> tuple[float, float]:
+        lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, now.given_prior)
+        return float(lower), float(upper)
+
+    levels = np.geomspace(0.3, error / 100, LEVELS)
+    then_lower, then_upper = np.array([then_limits(level) for level in levels]).T
+    now_lower, now_upper = np.array([now_limits(level) for level in levels]).T
+    fall = _improbability(levels, now_upper, then_lower)
+    rise = _improbability(levels, -now_lower, -then_upper)
+    p_value = min(1.0, 2 * min(fall, rise))
+    return Change(
+        then=_value(cut, then_confusion),
+        now=_value(cut, confusion),
+        then_limits=then_limits(error),
+        now_limits=now_limits(error),
+        p_value=p_value,
+        moved=p_value < error,
+    )
+
+
+def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confusion) -> Limits:
+    """Limits of the value then: exact for rows kept aside, by the bootstrap or for all thresholds for tuning rows."""
+
+    def of_rows(level: float) -> tuple[float, float]:
+        lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, before.given_prior)
+        return float(lower), float(upper)
+
+    def of_counts(level: float) -> tuple[float, float]:
+        lower, upper, _ = uniform_limits(cut.metric, before, confusion, level)
+        return lower, upper
+
+    if not has_rows:
+        return of_counts
+    if before.sample.fingerprint != cut.fingerprint:
+        return of_rows
+    (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
+
+    def of_tuning_rows(level: float) -> tuple[float, float]:
+        lower, upper = np.nanquantile(drawn.values, (level, 1 - level)) - drawn.optimism
+        return float(lower), float(upper)
+
+    return of_tuning_rows
+
+
+def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:
+    """How probable it is, at most, that limits of one value lie this far apart: an upper one below a lower one.
+
+    Both hold limits at the levels, which fall. At a value θ the first sample is improbable by the smallest level whose
+    upper limit is below θ, the other by the smallest whose lower limit is above. Their product c has the probability
+    c (1 − log c), since the samples are independent; the θ that suits them best counts.
+    """
+    upper, lower = np.maximum.accumulate(upper), np.minimum.accumulate(lower)
+    theta = np.sort(np.concatenate((upper, lower)))
+    theta = np.concatenate((theta[:1] - 1, theta, (theta[1:] + theta[:-1]) / 2, theta[-1:] + 1))[:, None]
+    first = np.where(upper < theta, levels, 1.0).min(axis=1)
+    second = np.where(lower > theta, levels, 1.0).min(axis=1)
+    product = float((first * second).max())
+    return product * (1 - math.log(product))
+
+
+def _value(cut: Cut, confusion: Confusion) -> float:
+    return float(cut.metric.evaluate(confusion.at_prior(cut.prior) if cut.prior_given else confusion))
+
+
+def _cells(confusion: Confusion) -> Any:
+    return np.array([confusion.tp, confusion.fp, confusion.fn, confusion.tn], dtype=float)
+
+
+def _best(cut: Cut, tally: ScoreTally) -> Cut | None:
+    try:
+        return tally.best_cut(cut.metric, list(cut.constraints))
+    except InfeasibleError:
+        return None

@@ -1,0 +1,419 @@
+"""The command line: ``surecut …``. A command loads what it needs when it is run.
+
+Exit codes: 0 done; 1 the data or the options do not fit, and a sentence on standard error says why; 2 an option is
+misspelt or missing; 3 `check` found a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surecut.study.commands import app as study
+
+if TYPE_CHECKING:
+    from surecut.cut import Cut
+    from surecut.metrics import Metric
+    from surecut.multilabel.cut import MultilabelCut
+    from surecut.tally import ScoreTally
+
+app = typer.Typer(
+    help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
+    epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(study, name="study")
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+
+
+class Missing(StrEnum):
+    """What to do with rows that lack a label or a score."""
+
+    error = "error"
+    drop = "drop"
+
+
+class Average(StrEnum):
+    """How values of many labels become one."""
+
+    macro = "macro"
+    micro = "micro"
+
+
+class Method(StrEnum):
+    """How a cut is certified."""
+
+    holdout = "holdout"
+    uniform = "uniform"
+    bootstrap = "bootstrap"
+
+
+FILE = Annotated[
+    str, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or JSON lines; a quoted pattern 'day-*.csv'; or -.")
+]
+LABEL = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.", show_default=False)]
+SCORE = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of scores.", show_default=False)]
+WEIGHT = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.", show_default=False)]
+POS_LABEL = Annotated[
+    str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="1, true, yes")
+]
+CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved.", show_default=False)]
+MISSING = Annotated[Missing, typer.Option(help="Rows without a label or a score.")]
+FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON for programs.")]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from surecut import __version__
+
+        typer.echo(f"surecut {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+    context.obj = debug
+    del version  # its callback has answered
+
+
+@contextmanager
+def _explained(context: typer.Context) -> Iterator[None]:
+    """A user's mistake gets a sentence and exit code 1; with --debug, the traceback."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+        if context.obj:
+            raise
+        typer.secho(f"surecut: {error}", fg="red", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "surecut tune scores.csv --label y --score p --out cut.json --report page.html\n\n"
+    'surecut tune scores.parquet --metric recall --constraint "precision>=0.9"\n\n'
+    'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02'
+)
+def tune(
+    context: typer.Context,
+    file: FILE,
+    label: LABEL = None,
+    score: SCORE = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="What the cut is best for; repeat for several. See surecut metrics.", show_default="f1"),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A cut for each value of this column: labels, tags, countries.")
+    ] = None,
+    average: Annotated[
+        Average, typer.Option(help="With --by: a threshold for each value, or one for all.")
+    ] = Average.macro,
+    weight: WEIGHT = None,
+    pos_label: POS_LABEL = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help='Such as "precision>=0.9" or "predicted_positive_rate<=0.01"; repeat for several.'),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="Such as 0.95: constraints hold on new rows, and the table says what the metric is there."),
+    ] = None,
+    prior: Annotated[
+        float | None, typer.Option(help="Share of positives where the cut will be used, if it is another.")
+    ] = None,
+    missing: MISSING = Missing.error,
+    out: Annotated[
+        Path | None, typer.Option(help="Save the cut as JSON; with several metrics write {metric} into the name.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Save a page to explore, as HTML.")] = None,
+    output: FORMAT = Format.table,
+) -> None:
+    """Find the threshold at which a metric is best.
+
+    FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
+    """
+    from surecut.cut import require_folder
+
+    with _explained(context):
+        metrics = [_metric(one) for one in metric or ["f1"]]
+        names = _names(metrics)
+        outs = _outs(out, names)
+        for path in [*outs, *([report] if report else [])]:
+            require_folder(path)
+
+        from surecut.cli import printing
+        from surecut.cli.commands import TunedCuts, TunedLabels, tuned_by, tuned_cuts
+        from surecut.cli.files import Table
+        from surecut.report import save_html
+
+        title = "Standard input" if file == "-" else Path(file).name
+        with printing.working(f"tuning on {file}"), Table(file) as opened:
+            rows = opened.rows(
+                label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
+            )
+            tuned: TunedCuts | TunedLabels
+            if by is None:
+                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, report is not None)
+            elif confidence is not None or prior is not None:
+                raise ValueError("--confidence and --prior are for a single cut: leave out --by")
+            else:
+                tuned = tuned_by(rows, metrics, average.value, constraint, report is not None)
+            saved: Sequence[Cut | MultilabelCut] = tuned.cuts
+            for path, one in zip(outs, saved, strict=False):
+                one.save(path)
+            if report is not None:
+                save_html(tuned.summary(title), report)
+        if output is Format.json:
+            printing.as_json(
+                {
+                    "file": file,
+                    "rows": len(rows),
+                    "dropped": rows.dropped,
+                    "label": rows.label,
+                    "positive": rows.positive,
+                    "score": rows.score,
+                    "cuts": tuned.documents(),
+                }
+            )
+            return
+        printing.rows(rows, prior, constraint, confidence)
+        tuned.show()
+        for path in outs:
+            printing.line(f"cut saved: {path}")
+        if report is not None:
+            printing.line(f"page saved: {report}")
+
+
+@app.command(
+    epilog="Example:\n\nsurecut apply new.csv --cut cut.json --score p --out predictions.parquet",
+)
+def apply(
+    context: typer.Context,
+    file: FILE,
+    cut: CUT,
+    out: Annotated[Path, typer.Option(help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)],
+    score: SCORE = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of labels, for a cut of many labels.", show_default=False),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The new column.")] = "predicted",
+    missing: Annotated[
+        Missing, typer.Option(help="Rows without a score: an error, or drop, which leaves their prediction empty.")
+    ] = Missing.error,
+) -> None:
+    """Add a column that says which rows are cut positive."""
+    with _explained(context):
+        from surecut.cli import printing
+        from surecut.cli.commands import apply_cut
+        from surecut.cli.files import Table
+
+        copies_text = out.suffix.lower() in (".csv", ".tsv")
+        with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text) as opened:
+            rows = apply_cut(opened, cut, out, score=score, by=by, name=name, leave_empty=missing is Missing.drop)
+        printing.line(f"{rows:,} rows with column {name!r}: {out}")
+
+
+@app.command(epilog="Example:\n\nsurecut certify fresh.csv --cut cut.json --label y --score p")
+def certify(
+    context: typer.Context,
+    file: FILE,
+    cut: CUT,
+    label: LABEL = None,
+    score: SCORE = None,
+    pos_label: POS_LABEL = None,
+    confidence: Annotated[float, typer.Option(help="How sure the promise is.")] = 0.95,
+    method: Annotated[
+        Method,
+        typer.Option(help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups."),
+    ] = Method.holdout,
+    groups: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other (with bootstrap).")
+    ] = None,
+    missing: MISSING = Missing.error,
+    output: FORMAT = Format.table,
+) -> None:
+    """Say what a cut is worth on new rows, with a guarantee.
+
+    FILE holds rows that neither trained the model nor tuned the cut.
+    """
+    with _explained(context):
+        from dataclasses import asdict
+
+        from surecut.certificates.certifying import certify as certified
+        from surecut.cli import printing
+        from surecut.cli.commands import load_cut
+        from surecut.cli.files import Table
+
+        loaded = load_cut(cut)
+        with printing.working(f"certifying on {file}"):
+            with Table(file) as opened:
+                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups}
+                rows = opened.rows(**asked, missing=missing.value).arrays()
+            found = certified(
+                loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
+            )
+        if output is Format.json:
+            printing.as_json(printing.plain(asdict(found)))
+            return
+        printing.line(str(found))
+        printing.line("\nIt holds if")
+        for assumption in found.assumptions:
+            printing.line(f"- {assumption}")
+
+
+@app.command(epilog="Example:\n\nsurecut check last_week.csv --cut cut.json || echo look at it")
+def check(
+    context: typer.Context,
+    file: FILE,
+    cut: CUT,
+    label: LABEL = None,
+    score: SCORE = None,
+    pos_label: POS_LABEL = None,
+    confidence: Annotated[
+        float, typer.Option(help="Where nothing has changed, there is no alarm with this probability.")
+    ] = 0.95,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rows from the time of tuning, best such that tuned nothing: with them smaller changes are seen.",
+            show_default=False,
+        ),
+    ] = None,
+    missing: MISSING = Missing.error,
+    output: FORMAT = Format.table,
+) -> None:
+    """Say whether anything has moved since the cut was tuned; exit code 3 if so.
+
+    FILE holds labelled rows from deployment. The share of positives and the metric are compared with the tuning rows,
+    beyond the chance of both samples.
+    """
+    with _explained(context):
+        from surecut.certificates.drift import check_drift
+        from surecut.cli import printing
+        from surecut.cli.commands import load_cut
+        from surecut.cli.files import Table
+        from surecut.tally import ScoreTally
+
+        loaded = load_cut(cut)
+
+        def tally_of(path: str) -> ScoreTally:
+            with Table(path) as opened:
+                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value).arrays()
+            return ScoreTally.from_scores(rows.is_positive, rows.scores)
+
+        with printing.working(f"reading {file}"):
+            now, then = tally_of(file), None if reference is None else tally_of(reference)
+        with printing.working("comparing"):
+            found = check_drift(loaded, now, reference=then, confidence=confidence)
+        if output is Format.json:
+            printing.as_json(printing.drift_document(found))
+        else:
+            printing.drift(found)
+    if found.moved:
+        raise typer.Exit(3)
+
+
+@app.command(epilog="Example:\n\nsurecut metrics --prior 0.02 --optimum 0.6")
+def metrics(
+    context: typer.Context,
+    prior: Annotated[float, typer.Option(help="Share of positives at which the constants are shown.")] = 0.1,
+    optimum: Annotated[float, typer.Option(help="Best attainable value at which the constants are shown.")] = 0.8,
+    output: FORMAT = Format.table,
+) -> None:
+    """List the metrics: names, formulas, and the constants of the theorems.
+
+    γ, C, D: the smaller C/γ, the less a regret of the scores matters. α: a row is flagged from this chance on.
+    """
+    with _explained(context):
+        from surecut.cli import printing
+
+        if not (0 < prior < 1 and optimum > 0):
+            raise ValueError(f"expected 0 < prior < 1 and optimum > 0, got {prior} and {optimum}")
+        listed = printing.catalogue(prior, optimum)
+        if output is Format.json:
+            printing.as_json({"prior": prior, "optimum": optimum, "metrics": listed})
+            return
+        constants = ("gamma", "C", "alpha", "D")
+        rows = [
+            [row["name"], *("–" if row[key] is None else f"{row[key]:.3g}" for key in constants), row["formula"]]
+            for row in listed
+        ]
+        printing.table(("metric", "γ", "C", "α", "D", "what it is"), rows, left=(0, 5))
+        printing.line(
+            f"\nConstants at a share of positives of {prior:g} and a best value of {optimum:g}; – where no theorem "
+            "applies. Also f<beta>, such as f1.5, and with parameters: utility(tp, fp, fn, tn), "
+            "weighted_accuracy(negative_weight, positive_weight), tversky(alpha, beta)."
+        )
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("surecut-demo.png"),
+    seed: Annotated[int, typer.Option(min=0, help="Which random split of the data.")] = 0,
+) -> None:
+    """Show on real data what a tuned cut is worth: six metrics, at 0.5 and at their own cut."""
+    with _explained(context):
+        from surecut.cli import demo as story
+
+        story.show(out, seed)
+
+
+def _metric(text: str) -> Metric:
+    """A metric by its name, or by its name with parameters: ``utility(fp=-2, fn=-100)``."""
+    from surecut.metrics import WITH_PARAMETERS, get_metric
+
+    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
+    if match is None or match.group(1).lower() not in WITH_PARAMETERS:
+        return get_metric(text)
+    name, listed = match.group(1).lower(), match.group(2)
+    pairs = re.findall(r"(\w+)\s*=\s*([-+.\deE]+)", listed)
+    try:
+        if re.sub(r"\w+\s*=\s*[-+.\deE]+", "", listed).strip(" ,"):
+            raise ValueError("each parameter must read name=number")
+        return WITH_PARAMETERS[name](**{key: float(value) for key, value in pairs})
+    except TypeError as error:
+        raise ValueError(f"cannot make the metric {text!r}: {str(error).partition(') ')[2] or error}") from None
+    except ValueError as error:
+        raise ValueError(f"cannot make the metric {text!r}: {error}") from None
+
+
+def _names(metrics: list[Metric]) -> list[str]:
+    names = [metric.name for metric in metrics]
+    return [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
+
+
+def _outs(out: Path | None, names: list[str]) -> list[Path]:
+    if out is None:
+        return []
+    if len(names) > 1 and "{metric}" not in out.name:
+        raise ValueError(
+            f"{len(names)} metrics make {len(names)} cuts: write --out with {{metric}} in the name, such as "
+            f"{out.with_name(out.stem + '-{metric}' + (out.suffix or '.json'))}"
+        )
+    return [out.with_name(out.name.replace("{metric}", name)) for name in names]

@@ -1,0 +1,206 @@
+"""What commands do between reading a file and printing: cuts from its rows, with their promises and their page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.certificates.assurance import assured_cut
+from surecut.certificates.certifying import Certificate, certify
+from surecut.cli import printing
+from surecut.cli.files import SCORE_NAMES, TableError, missing_sql, quoted
+from surecut.constraints import parse_constraints
+from surecut.cut import Cut
+from surecut.frames.tuning import tune_frame
+from surecut.multilabel.averaging import tune_tallies
+from surecut.multilabel.cut import SCHEMA, MultilabelCut
+from surecut.tally import ScoreTally
+
+if TYPE_CHECKING:
+    from surecut.cli.files import Rows, Table
+    from surecut.metrics import Metric
+    from surecut.report import LabelsSummary, Summary
+
+LIKELY = 0.95
+"""The confidence of a page's band, where none is asked for."""
+
+
+@dataclass(frozen=True)
+class TunedCuts:
+    """Cuts of one column of scores, one for each metric; with a confidence, a certificate of each."""
+
+    cuts: Sequence[Cut]
+    certificates: Sequence[Certificate] = ()
+    tally: ScoreTally | None = None
+    confidence: float | None = None
+
+    def show(self) -> None:
+        """Print the table."""
+        printing.cuts(self.cuts, self.certificates)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The cuts as JSON has them, with their certificates."""
+        documents = [cut.to_dict() for cut in self.cuts]
+        for document, certificate in zip(documents, self.certificates, strict=False):
+            document["certificate"] = printing.plain(asdict(certificate))
+        return documents
+
+    def summary(self, title: str) -> Summary:
+        """What the page shows: it opens at the first cut."""
+        from surecut.report import summarize
+
+        if self.tally is None:
+            raise ValueError("the page needs a tally of the rows")
+        first, *others = self.cuts
+        metrics = [cut.metric for cut in others]
+        return summarize(self.tally, cut=first, metrics=metrics, confidence=self.confidence or LIKELY, title=title)
+
+
+@dataclass(frozen=True)
+class TunedLabels:
+    """Cuts of many labels, one set for each metric, and the labels' tallies."""
+
+    cuts: Sequence[MultilabelCut]
+    tallies: Sequence[ScoreTally] = ()
+
+    def show(self) -> None:
+        """Print each set."""
+        for cut in self.cuts:
+            printing.labels(cut)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The cuts as JSON has them."""
+        return [cut.to_dict() for cut in self.cuts]
+
+    def summary(self, title: str) -> LabelsSummary:
+        """What the page shows: the first set."""
+        from surecut.report import summarize_labels
+
+        return summarize_labels(self.cuts[0], self.tallies, title=title)
+
+
+def tuned_cuts(
+    rows: Rows,
+    metrics: list[Metric],
+    constraint: list[str] | None,
+    confidence: float | None,
+    prior: float | None,
+    needs_tally: bool,
+) -> TunedCuts:
+    """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
+    if prior is None and confidence is None and not needs_tally:
+        return TunedCuts(list(_tuned_in_batches(rows, metrics, constraint).values()))
+    found = rows.arrays()
+    tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
+    if prior is not None:
+        tally = tally.with_prior(prior)
+    if confidence is None:
+        return TunedCuts([tally.best_cut(metric, constraint) for metric in metrics], tally=tally)
+    if constraint:
+        cuts = [assured_cut(tally, metric, parse_constraints(constraint), confidence) for metric in metrics]
+    else:
+        cuts = [tally.best_cut(metric) for metric in metrics]
+    certificates = [certify(cut, tally=tally, confidence=confidence, method="uniform") for cut in cuts]
+    return TunedCuts(cuts, certificates, tally, confidence)
+
+
+def tuned_by(
+    rows: Rows, metrics: list[Metric], average: str, constraint: list[str] | None, needs_tallies: bool
+) -> TunedLabels:
+    """A cut for each group of rows, or one for all of them."""
+    if not needs_tallies:
+        return TunedLabels(list(_tuned_in_batches(rows, metrics, constraint, by="groups", average=average).values()))
+    found = rows.arrays()
+    groups = np.asarray(found.groups)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(len(found.group_names) + 1))
+    tallies = []
+    for start, end in pairwise(starts):
+        chosen = order[start:end]
+        weights = None if found.weights is None else found.weights[chosen]
+        tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
+    cuts = [
+        tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint)
+        for metric in metrics
+    ]
+    return TunedLabels(cuts, tallies)
+
+
+def _tuned_in_batches(
+    rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any
+) -> dict[str, Any]:
+    """Cuts by metric, without fetching the rows."""
+    found: dict[str, Any] = tune_frame(
+        rows.relation,
+        label="label",
+        score="score",
+        weight="weight" if "weight" in rows.columns else None,
+        metric=metrics,
+        constraint=constraint,
+        **options,
+    )
+    return found
+
+
+def is_multilabel(path: Path) -> bool:
+    """Whether a saved cut is one of many labels."""
+    return path.suffix == ".parquet" or (path.is_file() and SCHEMA in path.read_text("utf-8", errors="replace"))
+
+
+def apply_cut(
+    table: Table, path: Path, out: Path, *, score: str | None, by: str | None, name: str, leave_empty: bool
+) -> int:
+    """Copy a table with a column that says which rows are cut positive; return the number of rows.
+
+    A row without a score is an error, unless its prediction may be left empty.
+    """
+    if table.reads(out):
+        raise TableError(f"{out} is the file that is read: write to another one")
+    column = table.column(score, "score", SCORE_NAMES)
+    number = table.number(column)
+    without_score = missing_sql(number, is_number=True)
+    lacking = table.count(without_score)
+    if lacking and not leave_empty:
+        raise TableError(
+            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing drop, which "
+            "leaves their prediction empty"
+        )
+    predicted = _predicted_by(table, path, number, by) if is_multilabel(path) else _predicted(path, number, by)
+    return table.write({name: f"CASE WHEN NOT {without_score} THEN {predicted} END"}, out)
+
+
+def _predicted(path: Path, number: str, by: str | None) -> str:
+    cut = Cut.load(path)
+    if by is not None:
+        raise ValueError(f"{path} holds a single cut: leave out --by")
+    return cut.to_sql_of(number, "duckdb")
+
+
+def _predicted_by(table: Table, path: Path, number: str, by: str | None) -> str:
+    """Each row by the threshold of its label; a label that the cut does not know is an error."""
+    cut = MultilabelCut.load(path)
+    if by is None:
+        raise ValueError(f"{path} holds the cuts of {len(cut):,} labels: say with --by which column holds the label")
+    label = f"CAST({quoted(table.column(by, 'by'))} AS VARCHAR)"
+    table.connection.execute("CREATE OR REPLACE TEMP TABLE thresholds (label VARCHAR PRIMARY KEY, threshold DOUBLE)")
+    pairs = [(str(name), float(threshold)) for name, threshold in zip(cut.labels, cut.thresholds, strict=True)]
+    table.connection.executemany("INSERT INTO thresholds VALUES (?, ?)", pairs)
+    unknown = f"{label} IS NULL OR {label} NOT IN (SELECT label FROM thresholds)"
+    if strangers := table.count(unknown):
+        raise TableError(
+            f"{strangers:,} rows of {table.name} have a label in {by!r} that is none of the {len(cut):,} of the cut"
+        )
+    threshold = f"(SELECT threshold FROM thresholds WHERE thresholds.label = {label})"
+    return f"(CAST({number} AS DOUBLE) >= {threshold} AND {threshold} < 'inf')"
+
+
+def load_cut(path: Path) -> Cut:
+    """A saved cut of one label."""
+    if is_multilabel(path):
+        raise ValueError(f"{path} holds the cuts of many labels: certify and check take the cut of one")
+    return Cut.load(path)

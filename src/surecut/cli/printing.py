@@ -1,0 +1,217 @@
+"""What commands print: tables for people, plain text in a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from surecut.cut import number_to_json
+from surecut.metrics import CATALOGUE, NoTheoremError
+
+if TYPE_CHECKING:
+    from surecut.certificates.certifying import Certificate
+    from surecut.certificates.drift import DriftReport
+    from surecut.cli.files import Rows
+    from surecut.cut import Cut
+    from surecut.multilabel.cut import MultilabelCut
+
+WIDE = 10_000
+"""Columns of a pipe: nothing is wrapped or cut off where a program reads."""
+
+
+def console() -> Console:
+    """Standard output: as wide as the terminal, or as wide as it takes."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=WIDE, no_color=True)
+
+
+@contextmanager
+def working(on: str) -> Iterator[None]:
+    """Say on standard error what is being done, if a person looks."""
+    errors = Console(stderr=True)
+    if not errors.is_terminal:
+        yield
+        return
+    with errors.status(on):
+        yield
+
+
+def as_json(document: Any) -> None:
+    """Print a document as JSON, one field a line."""
+    console().print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False), markup=False, soft_wrap=True)
+
+
+def line(text: str, style: str | None = None) -> None:
+    """Print a sentence; markup in it is text."""
+    console().print(text, markup=False, style=style)
+
+
+def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> None:
+    """Print aligned columns without a frame; those in `left` hold text, the others numbers."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for position, heading in enumerate(headings):
+        justify: Any = "left" if position in left else "right"
+        made.add_column(heading, justify=justify, overflow="fold")
+    for row in cells:
+        made.add_row(*(cell.replace("[", "\\[") for cell in row))
+    out = console()
+    if out.is_terminal:
+        out.print(made)
+        return
+    with out.capture() as captured:
+        out.print(made)
+    for text in captured.get().splitlines():
+        line(text.rstrip())  # a table pads its last column
+
+
+def share(part: float, whole: float) -> str:
+    """A share as text; a dash where it is undefined."""
+    return f"{part / whole:.1%}" if whole else "–"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number for people."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits}e}"
+    return f"{value:.{digits}f}"
+
+
+def threshold(value: float) -> str:
+    """A threshold for people, with as many digits as help."""
+    return number(value) if math.isinf(value) else f"{value:.6g}"
+
+
+def cut_cells(cut: Cut) -> list[str]:
+    """Metric, threshold, value, precision, recall and share flagged of a cut, on its tuning rows."""
+    confusion = cut.confusion if not cut.prior_given else cut.confusion.at_prior(cut.prior)
+    return [
+        cut.metric.name,
+        threshold(cut.threshold),
+        number(cut.value),
+        share(confusion.tp, confusion.predicted_positives),
+        share(confusion.tp, confusion.positives),
+        share(confusion.predicted_positives, confusion.total),
+    ]
+
+
+def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
+    """What was read, and for what it is tuned."""
+    dropped = f" ({read.dropped:,} rows without a value were dropped)" if read.dropped else ""
+    line(
+        f"{len(read):,} rows{dropped}, {read.positives / len(read):.2%} positive ({read.label} = {read.positive}); "
+        f"score in {read.score!r}"
+        + (f"; tuned for a share of {prior:g}" if prior is not None else "")
+        + (f"; subject to {' and '.join(constraint)}" if constraint else "")
+        + (f" with {100 * confidence:g} % confidence" if constraint and confidence else "")
+        + "\n"
+    )
+
+
+def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None:
+    """Cuts of one column of scores, and what is promised of them."""
+    if not certificates:
+        table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
+        return
+    sure = f"{100 * certificates[0].confidence:g} %"
+    headings = [*CUT_HEADINGS[:3], f"on new rows ({sure})", *CUT_HEADINGS[3:]]
+    cells = []
+    for cut, certificate in zip(found, certificates, strict=True):
+        shown = cut_cells(cut)
+        cells.append([*shown[:3], f"at least {number(certificate.lower)}", *shown[3:]])
+    table(headings, cells)
+
+
+def labels(cut: MultilabelCut, most: int = 20) -> None:
+    """A cut of many labels: the sentence, and the labels with the most positives."""
+    line(str(cut) + "\n")
+    shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
+    cells = [
+        [str(cut.labels[i]), *cut_cells(cut[cut.labels[i]])[1:], f"{cut.confusion.positives[i]:,.6g}"] for i in shown
+    ]
+    table(("label", *CUT_HEADINGS[1:], "positives"), cells)
+    if len(cut) > most:
+        line(f"… and {len(cut) - most:,} labels with fewer positives")
+
+
+def drift(report: DriftReport) -> None:
+    """What has changed since a cut was tuned."""
+    cut, sure = report.cut, f"{100 * report.confidence:g} %"
+    whose = "reference rows" if report.has_reference else "rows that tuned the cut"
+    line(f"{report.rows:,} rows at the cut {threshold(cut.threshold)}, beside {report.then_rows:,} {whose}\n")
+    cells = []
+    for name, change, shown in (("positive", report.prior, "{:.2%}"), (cut.metric.name, report.value, "{:.4f}")):
+        then, now = (
+            f"{shown.format(value)} ({shown.format(low)} to {shown.format(high)})"
+            for value, (low, high) in ((change.then, change.then_limits), (change.now, change.now_limits))
+        )
+        cells.append([name, then, now, change.direction if change.moved else "no sign"])
+    table(("", "then", "now", "verdict"), cells, left=(0, 1, 2, 3))
+    line("")
+    for constraint, value in report.constraints.items():
+        line(f"{constraint}: it is {value:.4f} now")
+    if report.prior.moved:
+        line(f"At the old share of positives {cut.metric.name} would be {report.value_at_then_prior:.4f} now.")
+    if report.best is not None:
+        line(
+            f"The best cut of these rows is {threshold(report.best.threshold)}, with {cut.metric.name} "
+            f"{report.best.value:.4f}; the cut in use has {report.value.now:.4f} on them."
+        )
+    if report.moved:
+        line(f"Something has changed, beyond chance ({sure} confidence).", style="bold red")
+    else:
+        line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
+
+
+def drift_document(report: DriftReport) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "moved": report.moved,
+        "confidence": report.confidence,
+        "rows": report.rows,
+        "metric": report.cut.metric.name,
+        "threshold": number_to_json(report.cut.threshold),
+        "prior": plain(asdict(report.prior)),
+        "value": plain(asdict(report.value)),
+        "value_at_then_prior": plain(report.value_at_then_prior),
+        "constraints": plain(report.constraints),
+        "best": None if report.best is None else report.best.to_dict(),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Plain JSON values: tuples as lists, infinities as text, NaN as null."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else number_to_json(value)
+    return value
+
+
+CUT_HEADINGS = ("metric", "threshold", "value", "precision", "recall", "flagged")
+
+
+def catalogue(prior: float, optimum: float) -> list[dict[str, Any]]:
+    """The metrics by name, with their formula and the paper's constants at a prior and a best value."""
+    listed = []
+    for name, make in CATALOGUE.items():
+        metric = make()
+        row: dict[str, Any] = {"name": name, "formula": (type(metric).__doc__ or "").strip().splitlines()[0]}
+        try:
+            constants = metric.constants(prior, optimum)
+        except NoTheoremError:
+            row |= {"gamma": None, "C": None, "alpha": None, "D": None}
+        else:
+            row |= {"gamma": constants.gamma, "C": constants.C, "alpha": constants.alpha, "D": constants.D}
+        listed.append(row)
+    return listed

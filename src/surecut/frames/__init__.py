@@ -1,0 +1,5 @@
+"""Rows where they are: in frames, files and engines.
+
+`tuning` is what people call. Two sources feed one search: `batches` (Arrow batches, opened by `readers`) and `grouped`
+(GROUP BY in the engine); `by_group` is for long tables of many groups. The public names are in `surecut`.
+"""

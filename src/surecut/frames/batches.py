@@ -1,0 +1,567 @@
+"""Rows that are read as Arrow batches, again and again: files, DuckDB, Polars, PyArrow. They need not fit in memory.
+
+The batches go through the kernels that arrays go through. Two passes are enough as a rule, and one pass often is:
+while it counts, the first pass keeps the rows around the cut that is best on the first rows, and where the search asks
+for no others, these are its survivors.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from surecut import _kernels
+from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
+from surecut._kernels import NumpyKernels, first_bins, scores_of_keys
+from surecut.candidates import Candidates, Sample, candidates_of
+from surecut.frames.columns import Columns, Missing
+from surecut.rows import NO_WEIGHTS, ArrayRows, Counts, Histogram, SourceChangedError, available_cores
+from surecut.search import Objective
+from surecut.tally import ScoreTally, tally_keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut._kernels import FirstBins, Kernels
+
+BATCH = 1 << 17
+"""Rows asked for at once."""
+
+HEAD = 1 << 20
+"""So many rows are looked at before the counting starts. A source that has no more is read once, into memory."""
+
+KEPT_SHARE = 1 / 32
+"""The share of rows that the first pass keeps, around the cut that is best on the first rows."""
+
+KEPT_AT_MOST = 1 << 23
+"""More rows than this are not kept; a second pass reads them."""
+
+LISTED = 1000
+"""So many labels are looked at to say what is wrong with them."""
+
+Range = tuple[float, float]
+"""A closed range of scores, as float64."""
+
+State = TypeVar("State")
+
+
+class Batches(Protocol):
+    """What can be read again and again as Arrow batches of score, label and, where there are any, weight."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns' types."""
+
+    def read(self, within: Range | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows, or at least those with a score in a range."""
+
+
+class Block(NamedTuple):
+    """The columns of a batch as NumPy arrays, without the rows that lack a value."""
+
+    scores: NDArray[Any]
+    labels: NDArray[Any]
+    weights: NDArray[np.float64]
+
+    @property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
+        """What kernels take."""
+        return as_doubles(self.scores).view(np.int64), self.labels, self.weights
+
+    @classmethod
+    def joined(cls, blocks: Iterable[Block]) -> Block:
+        return cls(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+
+
+@dataclass
+class Findings:
+    """What a worker has found in its batches of the first pass."""
+
+    counts: Counts
+    rows: int = 0
+    strangers: int = 0
+    nans: int = 0
+    checksum: int = 0
+    missing: Missing = field(default_factory=Missing)
+    kept: list[tuple[Any, Any, Any]] = field(default_factory=list)
+
+    def __add__(self, other: Findings) -> Findings:
+        return Findings(
+            self.counts + other.counts,
+            self.rows + other.rows,
+            self.strangers + other.strangers,
+            self.nans + other.nans,
+            self.checksum + other.checksum,
+            self.missing.plus(other.missing),
+            self.kept + other.kept,
+        )
+
+
+class Window:
+    """Some ranges of keys (ascending) whose rows the first pass keeps, unless they become too many."""
+
+    def __init__(self, ranges: list[tuple[Any, Any]]) -> None:
+        self.low, self.high = (np.array(ends, dtype=np.uint64) for ends in zip(*_without_overlap(ranges), strict=True))
+        self.open = True
+        self._rows = 0
+
+    def kept(self, kernels: Kernels, block: Block, positive: Any) -> list[tuple[Any, Any, Any]]:
+        if not self.open:
+            return []
+        found = _selected(kernels, block, positive, self.low, self.high)
+        self._rows += len(found[0])
+        self.open = self._rows <= KEPT_AT_MOST
+        return [found]
+
+    def covers(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> bool:
+        which = np.searchsorted(self.low, low, side="right").astype(np.int64) - 1
+        return self.open and bool((which >= 0).all() and (high <= self.high[which]).all())
+
+
+@dataclass
+class BatchRows:
+    """The source of a search: batches that are read anew in every pass.
+
+    `objectives` only guide the guess which rows the first pass should keep.
+    """
+
+    batches: Batches
+    columns: Columns
+    missing: str = "error"
+    objectives: list[Objective] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        schema = self.batches.schema
+        self._score = ScoreColumn(schema.types[0], self.columns.score)
+        self._label = LabelColumn(schema.types[1], self.columns)
+        self._in_memory: ArrayRows | None = None
+        self._window: Window | None = None
+        self._kept: list[tuple[Any, Any, Any]] = []
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._score.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.columns.weight is not None
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+        stream = self.batches.read()
+        head, ended = _take(stream, HEAD)
+        if ended:
+            return self._read_into_memory(head).histogram()
+        kernels = _kernels.available(HEAD)
+        blocks = [self._block(batch)[0] for batch in head]
+        bins = first_bins(_spread(np.concatenate([as_doubles(block.scores) for block in blocks])))
+        self._window = self._guess(blocks, bins, kernels)
+
+        def work(found: Findings, batch: pa.RecordBatch) -> None:
+            block, missing = self._block(batch)
+            codes = self._label.positive, self._label.negative
+            seen = kernels.histogram(*block.columns, *codes, bins, found.counts.rows, found.counts.weight)
+            found.rows += batch.num_rows
+            found.strangers += int(seen[0])
+            found.nans += int(seen[1])
+            found.checksum += int(seen[2])
+            found.missing = found.missing.plus(missing)
+            if self._window is not None:
+                found.kept += self._window.kept(kernels, block, self._label.positive)
+
+        def nothing() -> Findings:
+            return Findings(Counts.zeros(2 * int(bins.half), self.weighted))
+
+        found = functools.reduce(operator.add, _each(chain(head, stream), nothing, work, kernels))
+        self._check(found)
+        self._kept = found.kept
+        counts = found.counts
+        counts.move(int(bins.half) - 1, int(bins.half))
+        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        return Histogram(*bins.ends(occupied), counts[occupied], found.checksum % 2**64)
+
+    def count(self, low: Any, high: Any, shift: Any) -> Counts:
+        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+        if self._in_memory is not None:
+            return self._in_memory.count(low, high, shift)
+        parts_of_bin = ((high - low) >> shift).astype(np.int64) + 1
+        divided = low, high, shift, np.concatenate(([0], np.cumsum(parts_of_bin)[:-1]))
+        kernels = _kernels.available(HEAD)
+
+        def nothing() -> Counts:
+            return Counts.zeros(int(parts_of_bin.sum()), self.weighted)
+
+        def work(counts: Counts, batch: pa.RecordBatch) -> None:
+            block, _ = self._block(batch)
+            kernels.count(*block.columns, self._label.positive, divided, counts.rows, counts.weight)
+
+        stream = self.batches.read(self._within(low, high))
+        return functools.reduce(operator.add, _each(stream, nothing, work, kernels))
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The smallest and the largest key in each of some bins (ascending)."""
+        if self._in_memory is not None:
+            return self._in_memory.extent(low, high)
+        kernels = _kernels.available(HEAD)
+
+        def work(found: tuple[Any, Any], batch: pa.RecordBatch) -> None:
+            bits, _, weights = self._block(batch)[0].columns
+            kernels.extent(bits, weights, low, high, *found)
+
+        stream = self.batches.read(self._within(low, high))
+        parts = _each(stream, lambda: (high.copy(), low.copy()), work, kernels)
+        smallest, largest = (
+            combine.reduce(ends)
+            for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True)
+        )
+        if (smallest > largest).any():
+            raise SourceChangedError
+        return smallest, largest
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of the rows that lie in some bins (ascending)."""
+        if self._in_memory is not None:
+            return self._in_memory.collect(low, high)
+        if self._window is not None and self._window.covers(low, high):
+            return self._tally_of(self._kept, low, high)
+        kernels = _kernels.available(HEAD)
+
+        def work(found: list[Any], batch: pa.RecordBatch) -> None:
+            found.append(_selected(kernels, self._block(batch)[0], self._label.positive, low, high))
+
+        parts: list[list[Any]] = _each(self.batches.read(self._within(low, high)), list, work, kernels)
+        return self._tally_of([columns for part in parts for columns in part], low, high)
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score; they have to fit in memory."""
+        rows = self._in_memory or self._read_into_memory(list(self.batches.read()))
+        return rows.tally()
+
+    def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArrayRows:
+        blocks = [self._block(batch) for batch in batches]
+        if not blocks:
+            raise ValueError("the frame holds no rows: at least one is needed")
+        block = Block.joined(block for block, _ in blocks)
+        found = Findings(Counts.zeros(1, self.weighted), rows=sum(batch.num_rows for batch in batches))
+        found.missing = functools.reduce(Missing.plus, (missing for _, missing in blocks))
+        labels = Labels(block.labels, self._label.positive, self._label.negative, self.columns.label)
+        found.nans = int(np.count_nonzero(np.isnan(block.scores))) if self.dtype.kind == "f" else 0
+        found.strangers = int(np.count_nonzero((labels.codes != labels.positive) & (labels.codes != labels.negative)))
+        present = block.weights > 0 if self.weighted else slice(None)
+        found.counts.rows[0] = np.bincount(labels.is_positive()[present], minlength=2)
+        self._check(found)
+        self._in_memory = ArrayRows.of(block.scores, labels, block.weights if self.weighted else None)
+        return self._in_memory
+
+    def _block(self, batch: pa.RecordBatch) -> tuple[Block, Missing]:
+        """The columns as arrays, and the rows that had to be left out."""
+        columns = batch.columns
+        absent = [
+            self._score.is_absent(columns[0], nan_too=self.missing == "drop"),
+            self._label.is_absent(columns[1]),
+            *(column.is_null(nan_is_null=True) if column.null_count else None for column in columns[2:]),
+        ]
+        counted = [0, 0, 0]
+        if any(mask is not None for mask in absent):
+            gone = np.zeros(batch.num_rows, dtype=bool)
+            for part, mask in enumerate(absent):
+                if mask is not None:
+                    lacking = mask.to_numpy(zero_copy_only=False) & ~gone
+                    counted[part] = int(np.count_nonzero(lacking))
+                    gone |= lacking
+            columns = batch.filter(pa.array(~gone)).columns
+        weights = _weights(columns[2], str(self.columns.weight)) if self.weighted else NO_WEIGHTS
+        return Block(self._score.values(columns[0]), self._label.codes(columns[1]), weights), Missing(*counted)
+
+    def _check(self, found: Findings) -> None:
+        """Raise where rows lack a value, labels are more than two, or nothing is left."""
+        if not found.rows:
+            raise ValueError("the frame holds no rows: at least one is needed")
+        missing = found.missing.plus(Missing(score=found.nans))
+        missing.settle(self.missing, found.rows)
+        negative, positive = found.counts.rows.sum(axis=0)
+        if found.strangers or self._label.looks_wrong(saw_positive=bool(positive)):
+            as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
+            if found.strangers:
+                raise SourceChangedError
+        if not negative + positive:
+            raise ValueError(f"{self.columns.weight} is zero in all {found.rows} rows: nothing is left to tune on")
+
+    def _distinct_labels(self) -> list[Any]:
+        found: dict[Any, None] = {}
+        for batch in self.batches.read():
+            found |= dict.fromkeys(pc.unique(_plain(batch.column(1))).drop_null().to_pylist())
+            if len(found) > LISTED:
+                break
+        return [label for label in found if label == label]
+
+    def _within(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Range:
+        """The range of scores that some keys span; the last finite key stands for +inf too."""
+        first, last = (float(end) for end in scores_of_keys(np.array([low[0], high[-1]])))
+        largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.inf
+        return first, np.inf if last >= largest else last
+
+    def _tally_of(self, found: list[tuple[Any, Any, Any]], low: Any, high: Any) -> ScoreTally:
+        if not found:
+            raise SourceChangedError
+        keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
+        which = np.searchsorted(low, keys, side="right").astype(np.int64) - 1
+        inside = (which >= 0) & (keys <= high[np.maximum(which, 0)])
+        if not inside.any():
+            raise SourceChangedError
+        return tally_keys(keys[inside], is_positive[inside], weights[inside] if self.weighted else None, self.dtype)
+
+    def _guess(self, blocks: list[Block], bins: FirstBins, kernels: Kernels) -> Window | None:
+        """Where the search may ask for rows, judging from the first ones."""
+        counts = Counts.zeros(2 * int(bins.half), self.weighted)
+        codes = self._label.positive, self._label.negative
+        for block in blocks:
+            kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight)
+        counts.move(int(bins.half) - 1, int(bins.half))
+        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        if not len(occupied) or not self.objectives:
+            return None
+        low, high = bins.ends(occupied)
+        counts = counts[occupied]
+        edges = candidates_of(low, high, counts.weight, Sample(int(counts.rows.sum()), self.dtype, "", self.weighted))
+        ranges = []
+        for objective in self.objectives:
+            try:
+                first, last = _around_the_best(edges, objective, counts.rows.sum(axis=1))
+            except ValueError:  # no row of a class so far, or no cut that meets the constraint
+                return None
+            ranges.append((low[last], high[first]))
+        return Window(ranges)
+
+
+class ScoreColumn:
+    """Scores of an Arrow type in a NumPy dtype of their own."""
+
+    def __init__(self, kind: pa.DataType, name: str) -> None:
+        self.name = name
+        self._is_decimal, self._is_bool = pa.types.is_decimal(kind), pa.types.is_boolean(kind)
+        self._may_be_inexact = pa.types.is_int64(kind) or pa.types.is_uint64(kind)
+        if self._is_decimal or self._is_bool:
+            self.dtype = np.dtype(np.float64 if self._is_decimal else np.uint8)
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            self.dtype = np.dtype(kind.to_pandas_dtype())
+        else:
+            raise TypeError(f"{name} must be numbers, got values of type {kind}")
+
+    def is_absent(self, column: pa.Array, nan_too: bool) -> pa.Array | None:
+        """Which rows have no score; None where all have one. NaN is counted by the kernels where it is an error."""
+        if column.null_count or (nan_too and self.dtype.kind == "f" and not self._is_decimal):
+            return column.is_null(nan_is_null=nan_too)
+        return None
+
+    def values(self, column: pa.Array) -> NDArray[Any]:
+        if self._is_decimal:  # through text, since Arrow's own cast is off by a bit now and then
+            column = column.cast(pa.string()).cast(pa.float64())
+        elif self._is_bool:
+            column = column.cast(pa.uint8())
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        if self._may_be_inexact and len(values):
+            largest = max(abs(int(values.min())), abs(int(values.max())))
+            if largest > LARGEST_EXACT_INTEGER:
+                raise ValueError(
+                    f"{self.name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours "
+                    "apart: rescale or rank the scores"
+                )
+        return values
+
+
+class LabelColumn:
+    """Labels of an Arrow type as codes, two of which mean something; the negative one is the first other one met."""
+
+    def __init__(self, kind: pa.DataType, columns: Columns) -> None:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self._name, self._pos_label = columns.label, columns.pos_label
+        self._lock = threading.Lock()
+        self._other: Any = None
+        self._is_float = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        self._is_number = self._is_float or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+        self._cast: pa.DataType | None = None
+        self.positive: Any = np.uint8(1)
+        self.negative: Any = np.uint8(0)
+        if self._is_number:
+            if not pa.types.is_integer(kind):
+                self._cast = pa.uint8() if pa.types.is_boolean(kind) else pa.float64()
+            dtype = np.dtype((self._cast or kind).to_pandas_dtype())
+            wanted = 1 if self._pos_label is None else self._pos_label
+            self._is_known = isinstance(wanted, (bool, int, float, np.number, np.bool_)) and _holds(dtype, wanted)
+            self.positive = self.negative = dtype.type(wanted if self._is_known else 0)
+        else:
+            try:
+                self._wanted = pa.scalar(self._pos_label, kind)
+                self._is_known = self._pos_label is not None
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                self._is_known = False
+
+    def is_absent(self, column: pa.Array) -> pa.Array | None:
+        if column.null_count or self._is_float:
+            return _plain(column).is_null(nan_is_null=True)
+        return None
+
+    def codes(self, column: pa.Array) -> NDArray[Any]:
+        if not self._is_known:
+            return np.full(len(column), 2, dtype=np.uint8)  # strangers, all of them
+        column = _plain(column)
+        if self._is_number:
+            column = column if self._cast is None else column.cast(self._cast)
+            values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+            if self._other is None:
+                self._meet(values[values != self.positive])
+            return values
+        is_positive = pc.equal(column, self._wanted)
+        if self._other is None:
+            self._meet(column.filter(pc.invert(is_positive)))
+        codes: NDArray[Any] = is_positive.cast(pa.uint8()).to_numpy(zero_copy_only=False)
+        if self._other is not None:
+            known = pc.or_(is_positive, pc.equal(column, self._other)).to_numpy(zero_copy_only=False)
+            codes = np.where(known, codes, np.uint8(2))
+        return codes
+
+    def looks_wrong(self, saw_positive: bool) -> bool:
+        """Whether the labels that were met deserve a closer look."""
+        if not self._is_known or (self._pos_label is not None and not saw_positive):
+            return True
+        return self._is_number and self._pos_label is None and self._other is not None and self._other not in (0, -1)
+
+    def _meet(self, others: Any) -> None:
+        with self._lock:
+            if self._other is None and len(others):
+                self._other = others[0]
+                if self._is_number:
+                    self.negative = self._other
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _holds(dtype: np.dtype[Any], number: Any) -> bool:
+    """Whether a dtype has the number."""
+    try:
+        return bool(dtype.type(number) == number)
+    except (OverflowError, ValueError):
+        return False
+
+
+def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
+    try:
+        weights: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TypeError(f"{name} must be numbers ({error})") from None
+    valid = (weights >= 0) & (weights < np.inf)
+    if not valid.all():
+        raise ValueError(f"{name} must be finite and not negative, got {weights[valid.argmin()]!s}")
+    return weights
+
+
+def _selected(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Key, class and weight of the rows that lie in some ranges of keys (ascending)."""
+    bits, labels, weights = block.columns
+    out = np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights))
+    found = kernels.select(bits, labels, weights, positive, low, high, out)
+    return out[0][:found].copy(), out[1][:found].copy(), out[2][:found].copy()
+
+
+def _each(
+    stream: Iterable[pa.RecordBatch],
+    nothing: Callable[[], State],
+    work: Callable[[State, pa.RecordBatch], None],
+    kernels: Kernels,
+) -> list[State]:
+    """Run `work` on all batches, on all cores; every worker adds to a state of its own, and these are returned."""
+    threads = 1 if isinstance(kernels, NumpyKernels) else available_cores()
+    idle = [nothing() for _ in range(threads)]
+    states = list(idle)
+
+    def run(batch: pa.RecordBatch) -> None:
+        state = idle.pop()
+        try:
+            work(state, batch)
+        finally:
+            idle.append(state)
+
+    if threads == 1:
+        for batch in stream:
+            run(batch)
+        return states
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[None]] = deque()
+        try:
+            for batch in stream:
+                if len(pending) > 2 * threads:
+                    pending.popleft().result()
+                pending.append(pool.submit(run, batch))
+            for future in pending:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return states
+
+
+def _take(stream: Iterator[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], bool]:
+    """The first batches, and whether there are no others."""
+    head, taken = [], 0
+    for batch in stream:
+        head.append(batch)
+        taken += batch.num_rows
+        if taken > rows:
+            return head, False
+    return head, True
+
+
+def _spread(scores: NDArray[np.float64], size: int = 4096) -> NDArray[np.float64]:
+    """Some scores from all over."""
+    return scores[:: max(1, len(scores) // size)] if len(scores) else np.zeros(1)
+
+
+def _around_the_best(edges: Candidates, objective: Objective, rows: NDArray[np.int64]) -> tuple[int, int]:
+    """First and last of the bins around the best edge that hold the best cuts, and no more than a share of all rows."""
+    edges.check(objective.metric)
+    values = np.asarray(objective.metric.evaluate(edges.confusion), dtype=float)
+    allowed = ~np.isnan(values)
+    for constraint in objective.constraints:
+        allowed &= constraint.is_met(edges.confusion)
+    if not allowed.any():
+        raise ValueError("no edge meets the constraints")
+    values = np.where(allowed, values, -np.inf)
+    best = int(values.argmax())
+    upward = np.maximum.accumulate(values)
+    downward = np.maximum.accumulate(values[::-1])[::-1]
+    budget = KEPT_SHARE * rows.sum()
+    first, last = max(best - 1, 0), min(best, len(rows) - 1)
+    taken = rows[first : last + 1].sum()
+    while first > 0 or last < len(rows) - 1:
+        above = upward[first] if first > 0 else -np.inf  # edge i stands above bin i
+        below = downward[last + 1] if last < len(rows) - 1 else -np.inf
+        grown = first - 1 if above >= below else last + 1
+        if taken + rows[grown] > budget:
+            break
+        first, last, taken = min(first, grown), max(last, grown), taken + rows[grown]
+    return first, last
+
+
+def _without_overlap(ranges: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Closed ranges in ascending order, with those that overlap made one."""
+    disjoint: list[tuple[Any, Any]] = []
+    for low, high in sorted(ranges):
+        if disjoint and low <= disjoint[-1][1]:
+            disjoint[-1] = disjoint[-1][0], max(high, disjoint[-1][1])
+        else:
+            disjoint.append((low, high))
+    return disjoint

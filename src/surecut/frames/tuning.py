@@ -1,0 +1,253 @@
+"""The best cut of a frame, where the frame is: in memory, in files, or in an engine."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from surecut._inputs import as_labels, as_scores, as_weights
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.cut import Cut
+from surecut.frames.columns import Columns, Missing
+from surecut.metrics import get_metric
+from surecut.rows import ArrayRows
+from surecut.search import Objective, search
+from surecut.tuning import MetricLike, distinct_names
+
+if TYPE_CHECKING:
+    from surecut.frames.grouped import GroupedRows
+    from surecut.multilabel.cut import MultilabelCut
+    from surecut.tally import ScoreTally
+
+ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
+
+
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: MetricLike | Sequence[MetricLike] = "f1",
+    weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    average: str = "macro",
+    pos_label: Any = None,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    missing: str = "error",
+    return_tally: bool = False,
+) -> Any:
+    """Find the threshold at which a metric is best on the rows of a frame, exactly, without collecting them.
+
+    The cut is that of `tune_threshold` on the collected columns. Files, DuckDB relations, Polars lazy frames and
+    PyArrow data are read in batches, once or twice; Spark, Dask and Ibis are asked to count. Neither needs the rows to
+    fit in memory.
+
+    Parameters
+    ----------
+    frame
+        A pandas, Polars (eager or lazy) or PyArrow frame, a DuckDB relation, a Dask, PySpark (classic or Connect) or
+        Ibis frame, or a path: a Parquet or CSV file, a glob of them, or a folder of Parquet files.
+    label, score, weight
+        Names of columns. Scores are numbers, weights are finite and not negative.
+    metric
+        As in `tune_threshold`; a list gives a dict of name to cut, all from the same passes.
+    by
+        Names of columns that group the rows: one label each of a long table, a country, a model. Rows without a key
+        count as missing.
+    average
+        With `by`: ``"macro"`` gives every group a threshold of its own; ``"micro"`` gives all groups the one that is
+        best for their pooled counts, as in scikit-learn.
+    pos_label
+        The label that counts as positive, where labels are not booleans, {0, 1} or {−1, 1}.
+    constraint
+        As in `tune_threshold`.
+    missing
+        What to do with rows that have a null or NaN: ``"error"``, or ``"drop"``, which warns how many were dropped.
+    return_tally
+        Also return the `ScoreTally` of all rows, as a second value; it holds every distinct score.
+
+    Returns
+    -------
+    Cut
+        With `by` a `MultilabelCut`; a dict of them for several metrics; with `return_tally`, a pair.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
+    >>> cut = tune_frame(frame, label="clicked", score="score")
+    >>> cut.threshold, cut.value
+    (0.25, 0.8)
+    """
+    if missing not in ("error", "drop"):
+        raise ValueError(f'missing must be "error" or "drop", got {missing!r}')
+    several = isinstance(metric, Sequence) and not isinstance(metric, str)
+    asked: Any = metric if several else [metric]
+    metrics = [get_metric(one) for one in asked]
+    if not metrics:
+        raise ValueError("metric is an empty list: name at least one metric")
+    constraints = parse_constraints(constraint)
+    objectives = [Objective(one, constraints) for one in metrics]
+    keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    columns = Columns(score, label, weight, keys, pos_label)
+    tally = None
+    cuts: Sequence[Cut | MultilabelCut]
+    if keys:
+        if average not in ("macro", "micro"):
+            raise ValueError(f'average must be "macro" or "micro", got {average!r}')
+        if return_tally:
+            raise ValueError("return_tally=True goes with one cut for all rows: leave out by=")
+        from surecut.frames.by_group import tune_groups
+
+        cuts = tune_groups(_grouped_rows(frame, columns, missing), objectives, average)
+    else:
+        cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
+    result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
+    return (result, tally) if return_tally else result
+
+
+def apply_frame(
+    frame: Any, cut: Cut | MultilabelCut, *, score: str, by: str | Sequence[str] | None = None, name: str = "predicted"
+) -> Any:
+    """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
+
+    A row without a score is not predicted positive. With a `MultilabelCut`, `by` names the columns that its labels
+    come from; rows of a group that it does not know are not predicted positive. The path of a file gives a DuckDB
+    relation.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
+    >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
+    [False, True, True, True]
+    """
+    keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    wrapped = _wrapped(frame)
+    columns = wrapped.collect_schema().names()
+    Columns(score, score, by=keys).require_in(columns)
+    if name in columns:
+        raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
+    value = nw.col(score).cast(nw.Float64)
+    if not isinstance(cut, Cut):
+        if not keys:
+            raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
+        from surecut.frames.engine_tables import with_thresholds
+
+        return with_thresholds(wrapped, cut, value, keys, name)
+    if keys:
+        raise ValueError("by= goes with a MultilabelCut; this cut has one threshold for all rows")
+    return nw.to_native(wrapped.with_columns(_accepted(value, cut.threshold).alias(name)))
+
+
+def _accepted(value: Any, threshold: float) -> Any:
+    """Whether a score reaches a threshold; engines disagree about NaN and null, and both do not."""
+    reaches = (value >= threshold) & ~value.is_nan() if threshold < math.inf else value > math.inf
+    return nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False))
+
+
+def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tuple[list[Cut], ScoreTally | None]:
+    if with_tally or not all(objective.can_be_bounded for objective in objectives):
+        tally: ScoreTally = source.tally()
+        return [tally.candidates.best_cut(one.metric, one.constraints) for one in objectives], tally
+    from surecut.frames.grouped import GroupedRows, search_groups
+
+    if isinstance(source, GroupedRows):
+        return search_groups(source, objectives), None
+    return search(source, objectives), None
+
+
+def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> Any:
+    """The rows of a frame, as a search can ask for them."""
+    frame = nw.to_native(frame, pass_through=True)
+    reader = _reader(frame, columns)
+    if reader is not None:
+        from surecut.frames.batches import BatchRows
+
+        return BatchRows(reader, columns, missing, objectives)
+    wrapped = _wrapped(frame)
+    if isinstance(wrapped, nw.DataFrame):
+        return _array_rows(wrapped, columns, missing)
+    return _grouped_rows(wrapped, columns, missing)
+
+
+def _grouped_rows(frame: Any, columns: Columns, missing: str) -> GroupedRows:
+    from surecut.frames.grouped import GroupedRows
+
+    return GroupedRows(_wrapped(frame).lazy(), columns, missing)
+
+
+def _wrapped(frame: Any) -> Any:
+    """The frame as narwhals has it; a path is opened."""
+    if isinstance(frame, (str, os.PathLike)):
+        from surecut.frames.readers import open_files
+
+        frame = open_files(os.fspath(frame))
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        raise TypeError(f"expected {ACCEPTED}, got {type(frame).__name__}") from None
+
+
+def _reader(frame: Any, columns: Columns) -> Any:
+    """What reads the frame as Arrow batches; None where it is not read but asked, or in memory already."""
+    home, kind = type(frame).__module__.partition(".")[0].lstrip("_"), type(frame).__name__
+    is_path = isinstance(frame, (str, os.PathLike))
+    if not (is_path or home in ("duckdb", "pyarrow") or (home, kind) == ("polars", "LazyFrame")):
+        return None
+    try:
+        from surecut.frames import readers
+
+        if is_path:
+            import duckdb  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"reading {home if not is_path else 'files'} needs {error.name}: pip install surecut[files]"
+        ) from None
+    if is_path:
+        return readers.FileReader(os.fspath(frame), columns)
+    if home == "duckdb":
+        return readers.DuckReader(frame, columns)
+    if home == "polars":
+        return readers.PolarsReader(frame, columns)
+    if kind == "RecordBatchReader":
+        raise TypeError("a RecordBatchReader can be read only once: pass a table (reader.read_all()) or a data set")
+    if kind == "RecordBatch":
+        import pyarrow
+
+        frame = pyarrow.Table.from_batches([frame])
+    return readers.ArrowReader(frame, columns)
+
+
+def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str) -> ArrayRows:
+    """The rows of a frame that is in memory."""
+    columns.require_in(frame.columns)
+    if not len(frame):
+        raise ValueError("the frame holds no rows: at least one is needed")
+    gone = np.zeros(len(frame), dtype=bool)
+    counted = []
+    for name in [columns.score, columns.label, columns.weight]:
+        lacking = np.zeros(0, dtype=bool) if name is None else _is_absent(frame[name]) & ~gone
+        counted.append(int(lacking.sum()))
+        gone = gone | lacking if name is not None else gone
+    Missing(*counted).settle(missing, len(frame))
+    present = slice(None) if not gone.any() else ~gone
+
+    def column(name: str) -> Any:
+        values = frame[name].to_numpy()[present]
+        return values.astype(frame[name].drop_nulls().to_numpy().dtype) if gone.any() else values
+
+    labels = as_labels(column(columns.label), pos_label=columns.pos_label, name=columns.label, check=False)
+    scores = as_scores(column(columns.score), columns.score)
+    weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
+    return ArrayRows.of(scores, labels, weights)
+
+
+def _is_absent(series: nw.Series[Any]) -> Any:
+    absent = series.is_null()
+    if series.dtype.is_float():
+        absent = absent | series.is_nan().fill_null(True)
+    return absent.to_numpy().astype(bool)

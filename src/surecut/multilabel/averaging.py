@@ -1,0 +1,309 @@
+"""Many labels: a threshold for each (macro), or one for all (micro, samples)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_weights
+from surecut.confusion import Confusion
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.metrics import get_metric
+from surecut.multilabel.cut import AVERAGES, MultilabelCut, macro_value, values_per_label
+from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut.multilabel.samples import best_samples_cut
+from surecut.multilabel.shrinkage import check_shrinkage
+from surecut.multilabel.smoothing import Smoothed
+from surecut.multilabel.sources import LabelSource, label_source, no_labels
+from surecut.search import Objective
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from surecut.cut import Cut
+    from surecut.tally import ScoreTally
+    from surecut.tuning import MetricLike
+
+
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    sample_weight: ArrayLike | None = None,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    shrinkage: float | str = 0.0,
+    zero_division: float = 0.0,
+    labels: Iterable[Any] | None = None,
+) -> MultilabelCut:
+    """Find the thresholds at which a metric, averaged over labels, is best: exactly.
+
+    Parameters
+    ----------
+    Y_true
+        Labels of shape (rows, labels), 0 and 1: an array, a sparse matrix, or a pandas or Polars frame.
+    Y_score
+        Scores of the same shape. In a sparse matrix an absent score is never predicted; a stored 0 is a score.
+    metric
+        A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
+    average
+        ``"macro"``: the mean of the labels' values, a threshold for each label. ``"micro"``: the value of the added
+        counts, one threshold for all. ``"samples"``: the mean of the rows' values, one threshold for all.
+    sample_weight
+        Weights of the rows, not negative. A weight of 2 means the row twice.
+    constraint
+        Conditions on each label's cut (on the pooled cut, if micro), as in `tune_threshold`.
+    shrinkage
+        κ, how many positives a calibrated model of the scores is worth: with few positives of its own a label is cut
+        where the model has it, with many where its rows have it. 0 tunes on the labels alone, the paper's procedure;
+        ``"auto"`` finds κ, and the model, from these rows: recommended for labels with few positives.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
+    labels
+        Names of the labels; else the frame's column names, or positions.
+
+    Returns
+    -------
+    MultilabelCut
+        The thresholds, the averaged value, each label's value. A label on whose rows the metric is undefined (F1
+        without a positive) takes the shared threshold, that of the micro cut, and `MultilabelCut.shared` says so.
+
+    Examples
+    --------
+    >>> Y_true = [[1, 0], [0, 1], [1, 0], [0, 1]]
+    >>> Y_score = [[0.5, 0.25], [0.25, 0.75], [1.0, 0.5], [0.75, 1.0]]
+    >>> print(tune_thresholds(Y_true, Y_score, average="micro"))
+    2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows
+    """
+    objective = Objective(get_metric(metric), parse_constraints(constraint))
+    _check_average(average)
+    scores, score_names = score_matrix(Y_score)
+    truth, truth_names = label_matrix(Y_true)
+    truth, names = aligned(truth, truth_names, scores, score_names, labels)
+    weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+    kappa = check_shrinkage(shrinkage)
+    if kappa != 0 and (average == "samples" or objective.constraints):
+        what = "the samples average" if average == "samples" else "a constraint, which the labels themselves must meet,"
+        raise ValueError(f"{what} cannot be tuned with shrinkage: leave it at 0")
+    source = label_source(truth, scores, weights)
+    if average == "samples":
+        if objective.constraints:
+            raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
+        cut = best_samples_cut(truth, scores, weights, objective, zero_division)
+        return _with_one_threshold(source, *cut, objective, names, average)
+    if kappa != 0:
+        return _shrunken(source, kappa, objective, names, average)
+    if average == "macro":
+        return _macro(source, objective, names)
+    pooled = source.pooled_cut(objective)
+    return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
+
+
+def tune_expected(
+    Y_probability: Any,
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    sample_weight: ArrayLike | None = None,
+    zero_division: float = 0.0,
+    labels: Iterable[Any] | None = None,
+) -> MultilabelCut:
+    """Find the thresholds at which a metric of the *expected* confusion is best: no labels, only probabilities.
+
+    The plug-in rule of the literature, and the limit of `tune_thresholds` for a shrinkage without bound, if the
+    probabilities are taken at their word. It is as good as they are calibrated.
+
+    Parameters
+    ----------
+    Y_probability
+        Probabilities of shape (rows, labels); those absent from a sparse matrix are 0, and never predicted.
+    metric, average, sample_weight, zero_division, labels
+        As in `tune_thresholds`.
+
+    Returns
+    -------
+    MultilabelCut
+        `value`, `per_label` and `confusion` are expected ones.
+
+    Examples
+    --------
+    >>> cut = tune_expected([[0.75, 0.25], [0.5, 0.25], [0.25, 0.5]], metric="f1")
+    >>> cut.thresholds, round(cut.value, 4)
+    (array([0.375, 0.375]), 0.6071)
+    """
+    objective = Objective(get_metric(metric), ())
+    _check_average(average)
+    scores, names = score_matrix(Y_probability, name="Y_probability")
+    stored = scores.data if is_sparse(scores) else scores
+    if stored.size and not (stored.min() >= 0 and stored.max() <= 1):
+        raise ValueError(
+            "Y_probability must lie between 0 and 1, without NaN: calibrate scores, or use tune_thresholds"
+        )
+    truth, names = aligned(no_labels(scores), None, scores, names, labels)
+    weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+    source = label_source(truth, scores, weights)
+    expected = Smoothed.by_probability(source, objective)
+    shared = value = None
+    if average == "macro":
+        cuts = expected.best_cuts(names)
+        thresholds, intervals = cuts.thresholds, cuts.intervals
+        if not cuts.defined.all():
+            pooled = expected.pooled_cut()
+            shared = float(pooled.thresholds[0])
+            thresholds = np.where(cuts.defined, thresholds, shared)
+            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+    else:
+        if average == "micro":
+            pooled = expected.pooled_cut()
+            threshold, interval = pooled.thresholds[0], pooled.intervals[0]
+        else:
+            threshold, interval, value = best_samples_cut(None, scores, weights, objective, zero_division)
+        thresholds, intervals = np.full(len(names), threshold), np.tile(np.asarray(interval), (len(names), 1))
+    confusion = expected.confusion_at(thresholds)
+    if average == "micro":
+        value = _pooled_value(objective, confusion)
+    result = _result(source, objective, names, average, thresholds, intervals, confusion, value=value, shared=shared)
+    return replace(result, shrinkage=np.full(len(names), np.inf), calibration=expected.calibration.family)
+
+
+def tune_tallies(
+    tallies: Sequence[ScoreTally],
+    labels: Iterable[Any],
+    *,
+    metric: MetricLike = "f1",
+    average: str = "macro",
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+) -> MultilabelCut:
+    """The same from each label's tally, whatever it was made of.
+
+    Labels may have different numbers of rows: micro then means the added counts, as in scikit-learn.
+
+    >>> from surecut import ScoreTally
+    >>> tallies = [ScoreTally.from_scores([0, 1, 1], [0.25, 0.5, 1.0]), ScoreTally.from_scores([0, 1], [0.75, 0.5])]
+    >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
+    array([0.375, 0.5  ])
+    """
+    measure, constraints = get_metric(metric), parse_constraints(constraint)
+    _check_average(average, known=AVERAGES[:2])
+    pooled: Cut | None = None
+
+    def shared() -> Cut:
+        nonlocal pooled
+        if pooled is None:
+            pooled = sum(tallies[1:], tallies[0]).candidates.best_cut(measure, constraints)
+        return pooled
+
+    cuts = []
+    for tally in tallies:
+        negatives, positives = tally.weight.sum(axis=0)
+        undefined = (measure.needs_positives and not positives) or (measure.needs_negatives and not negatives)
+        if average == "macro" and not undefined:
+            cuts.append(tally.candidates.best_cut(measure, constraints))
+        else:
+            cuts.append(tally.candidates.cut_at(shared()))
+    value = None if average == "macro" else shared().value
+    took = pooled.threshold if pooled is not None and average == "macro" else None
+    return MultilabelCut.from_cuts(labels, cuts, average=average, value=value, shared_threshold=took)
+
+
+def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) -> MultilabelCut:
+    cuts = source.best_cuts(objective, names)
+    thresholds, intervals, confusion = cuts.thresholds, cuts.intervals, cuts.confusion
+    shared = None
+    if not cuts.defined.all():
+        pooled = source.pooled_cut(objective)
+        shared = pooled.threshold
+        thresholds = np.where(cuts.defined, thresholds, shared)
+        intervals = np.where(cuts.defined[:, None], intervals, pooled.interval)
+        confusion = source.confusion_at(thresholds)
+    return _result(
+        source, objective, names, "macro", thresholds, intervals, confusion, shared=shared, checksums=cuts.checksums
+    )
+
+
+def _with_one_threshold(
+    source: LabelSource,
+    threshold: float,
+    interval: tuple[float, float],
+    value: float | None,
+    objective: Objective,
+    names: tuple[Any, ...],
+    average: str,
+) -> MultilabelCut:
+    thresholds = np.full(len(names), threshold)
+    intervals = np.tile(np.array(interval), (len(names), 1))
+    confusion = source.confusion_at(thresholds)
+    value = _pooled_value(objective, confusion) if value is None else value
+    return _result(source, objective, names, average, thresholds, intervals, confusion, value=value)
+
+
+def _shrunken(
+    source: LabelSource, kappa: float | str, objective: Objective, names: tuple[Any, ...], average: str
+) -> MultilabelCut:
+    negatives, positives = source.totals.sum(axis=0)
+    objective.metric.check_classes(positives, negatives)
+    smoothed = Smoothed.by_shrinkage(source, kappa, objective)
+    if average == "micro":
+        pooled = smoothed.pooled_cut()
+        threshold, interval = (
+            float(pooled.thresholds[0]),
+            (float(pooled.intervals[0, 0]), float(pooled.intervals[0, 1])),
+        )
+        result = _with_one_threshold(source, threshold, interval, None, objective, names, average)
+    else:
+        cuts = smoothed.best_cuts(names)
+        thresholds, intervals, shared = cuts.thresholds, cuts.intervals, None
+        if not cuts.defined.all():
+            pooled = smoothed.pooled_cut()
+            shared = float(pooled.thresholds[0])
+            thresholds = np.where(cuts.defined, thresholds, shared)
+            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+        confusion = source.confusion_at(thresholds)
+        result = _result(source, objective, names, average, thresholds, intervals, confusion, shared=shared)
+    return replace(result, shrinkage=smoothed.kappa, calibration=smoothed.calibration.family)
+
+
+def _result(
+    source: LabelSource,
+    objective: Objective,
+    names: tuple[Any, ...],
+    average: str,
+    thresholds: Any,
+    intervals: Any,
+    confusion: Any,
+    *,
+    value: float | None = None,
+    shared: float | None = None,
+    checksums: Any = None,
+) -> MultilabelCut:
+    per_label = values_per_label(objective.metric, confusion)
+    return MultilabelCut(
+        labels=names,
+        thresholds=thresholds,
+        value=macro_value(objective.metric, per_label) if value is None else value,
+        metric=objective.metric,
+        average=average,
+        per_label=per_label,
+        confusion=confusion,
+        intervals=intervals,
+        rows=np.full(len(names), source.rows, dtype=np.int64),
+        shared_threshold=shared,
+        constraints=tuple(map(str, objective.constraints)),
+        weighted=source.weighted,
+        checksums=source.checksums() if checksums is None else checksums,
+    )
+
+
+def _pooled_value(objective: Objective, confusion: Confusion) -> float:
+    cells = (getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn"))
+    value = float(objective.metric.evaluate(Confusion(*cells)))
+    return 0.0 if np.isnan(value) else value
+
+
+def _check_average(average: str, known: tuple[str, ...] = AVERAGES) -> None:
+    if average not in known:
+        raise ValueError(f"average must be one of {', '.join(known)}, got {average!r}")

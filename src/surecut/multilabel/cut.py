@@ -1,0 +1,507 @@
+"""Tuned thresholds of many labels, with their values and where they came from."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.candidates import fingerprint
+from surecut.confusion import Confusion
+from surecut.cut import Cut, metric_from_dict, metric_to_dict, number_from_json, number_to_json, write_whole
+from surecut.metrics import Metric
+from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse, score_matrix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCHEMA = "surecut/multilabel-cut"
+SCHEMA_VERSION = 1
+
+AVERAGES = ("macro", "micro", "samples")
+
+NO_POSITIVES, NO_NEGATIVES, UNDEFINED = "no positive row", "no negative row", "the metric is undefined at every cut"
+
+
+@dataclass(frozen=True, eq=False)
+class MultilabelCut:
+    """A threshold for each of many labels, tuned for an average of a metric over them.
+
+    Attributes
+    ----------
+    labels
+        The labels' names: column names, positions, or the values of a grouping (tuples where several columns group).
+    thresholds
+        One per label: a label is predicted where its score is at least the label's threshold, and never at +inf.
+    value
+        The averaged metric on the rows that tuned the cut.
+    metric, average
+        What the thresholds are best for: ``"macro"``, the mean over labels of the metric, each with a threshold of its
+        own; ``"micro"``, the metric of the labels' added counts; ``"samples"``, the mean over rows of the metric of
+        each row. The last two have one threshold for all labels.
+    per_label
+        The metric of each label on the tuning rows. Where it is undefined it counts 0 if scikit-learn has it so (F,
+        Jaccard, precision, recall), else NaN, and then the label is left out of `value`.
+    confusion
+        Counts, or weights, of each label's tuning rows at its threshold, as arrays.
+    intervals
+        Shape (labels, 2): (lower, upper], every threshold in it makes the same predictions on the tuning rows.
+    rows
+        The number of tuning rows of each label.
+    shared_threshold
+        The threshold of the micro cut, where some label had to take it.
+    constraints
+        What every label's cut (the pooled cut, if micro) had to meet.
+    weighted
+        Whether the tuning rows had weights.
+    out_of_fold
+        Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
+    checksums
+        Numbers that name each label's tuning rows whatever their order.
+    shrinkage
+        κ of each label: how many positives a calibrated model was worth in its tuning; zeros where none was asked for.
+    calibration
+        The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
+        word and everything here is expected.
+
+    Examples
+    --------
+    >>> from surecut import tune_thresholds
+    >>> Y_true = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    >>> Y_score = np.array([[0.5, 0.25], [0.25, 0.75], [1.0, 0.5], [0.75, 1.0]])
+    >>> cut = tune_thresholds(Y_true, Y_score, metric="f1", average="macro")
+    >>> cut.thresholds, cut.value
+    (array([0.375, 0.625]), 0.9)
+    >>> cut.predict([[0.5, 0.5]])
+    array([[ True, False]])
+    >>> print(cut)
+    2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows
+    """
+
+    labels: tuple[Any, ...]
+    thresholds: NDArray[np.float64]
+    value: float
+    metric: Metric
+    average: str
+    per_label: NDArray[np.float64]
+    confusion: Confusion
+    intervals: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    shared_threshold: float | None = None
+    constraints: tuple[str, ...] = ()
+    weighted: bool = False
+    out_of_fold: bool = False
+    checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    calibration: str = ""
+
+    @classmethod
+    def from_cuts(
+        cls,
+        labels: Iterable[Any],
+        cuts: Sequence[Cut],
+        *,
+        average: str = "macro",
+        value: float | None = None,
+        shared_threshold: float | None = None,
+    ) -> MultilabelCut:
+        """Put the cuts of single labels together.
+
+        A label whose metric is undefined comes with the shared threshold and its own confusion there; its value does
+        not matter. `value` is the averaged metric; the macro average is computed if it is not given.
+        """
+        names = tuple(labels)
+        if not cuts or len(names) != len(cuts):
+            raise ValueError(f"expected one cut per label, and at least one: {len(names)} labels, {len(cuts)} cuts")
+        metric = cuts[0].metric
+        if any(cut.metric != metric or cut.constraints != cuts[0].constraints for cut in cuts):
+            raise ValueError("the cuts were tuned for different metrics or constraints")
+        confusion = stacked([cut.confusion for cut in cuts])
+        per_label = values_per_label(metric, confusion)
+        if value is None:
+            if average != "macro":
+                raise ValueError(f"the {average} average is not a mean of the labels' values: pass value=")
+            value = macro_value(metric, per_label)
+        return cls(
+            labels=names,
+            thresholds=np.array([cut.threshold for cut in cuts]),
+            value=value,
+            metric=metric,
+            average=average,
+            per_label=per_label,
+            confusion=confusion,
+            intervals=np.array([cut.interval for cut in cuts]),
+            rows=np.array([cut.rows for cut in cuts]),
+            shared_threshold=shared_threshold,
+            constraints=cuts[0].constraints,
+            weighted=any(cut.weighted for cut in cuts),
+            out_of_fold=any(cut.out_of_fold for cut in cuts),
+            shrinkage=np.array([cut.shrinkage for cut in cuts]),
+            checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
+        )
+
+    @property
+    def shared(self) -> dict[Any, str]:
+        """Labels that had to take the shared threshold, because the metric is undefined on their rows, and why.
+
+        Empty unless the average is macro: the others have one threshold for all labels anyway.
+        """
+        if self.average != "macro" or self.shared_threshold is None:
+            return {}
+        return {self.labels[i]: reason for i, reason in undefined_labels(self.metric, self.confusion, self.per_label)}
+
+    @property
+    def left_out(self) -> int:
+        """How many labels are no part of a macro `value`: their metric is undefined, and does not count as 0."""
+        return int(np.isnan(self.per_label).sum())
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for the tuning rows that depends on the labels' order, but not on the rows'."""
+        mixed = int((self.checksums * (2 * np.arange(len(self.checksums), dtype=np.uint64) + np.uint64(1))).sum())
+        return fingerprint(int(self.rows.sum()), mixed)
+
+    def __len__(self) -> int:
+        """The number of labels."""
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._position
+
+    def __getitem__(self, label: Any) -> Cut:
+        """The cut of one label."""
+        try:
+            i = self._position[label]
+        except KeyError:
+            known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
+            raise KeyError(f"{label!r} is none of the {len(self.labels)} labels: {known}") from None
+        confusion = self.confusion[i]
+        return Cut(
+            threshold=float(self.thresholds[i]),
+            value=float(self.per_label[i]),
+            metric=self.metric,
+            confusion=confusion,
+            interval=(float(self.intervals[i, 0]), float(self.intervals[i, 1])),
+            prior=float(confusion.prior),
+            constraints=self.constraints if self.average == "macro" else (),
+            rows=int(self.rows[i]),
+            weighted=self.weighted,
+            out_of_fold=self.out_of_fold,
+            shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
+            fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
+        )
+
+    def predict(self, scores: Any) -> Any:
+        """Which labels are predicted: a boolean array, or a sparse one for sparse scores.
+
+        Columns stand in the order of `labels`; a frame's columns are found by their names. An absent score of a
+        sparse matrix is never predicted.
+        """
+        matrix, names = score_matrix(scores, name="scores")
+        if names is not None and set(names) == set(self.labels) and names != self.labels:
+            position = {name: i for i, name in enumerate(names)}
+            matrix = matrix[:, [position[label] for label in self.labels]]
+        if matrix.shape[1] != len(self):
+            raise ValueError(f"scores has {matrix.shape[1]} columns, but the cut has {len(self)} labels")
+        if is_sparse(matrix):
+            return _sparse_predictions(matrix, self.thresholds)
+        predicted = np.empty(matrix.shape, dtype=bool)
+        never = self.thresholds == np.inf
+        for start in range(0, len(matrix), ROWS_AT_ONCE):
+            block = matrix[start : start + ROWS_AT_ONCE].astype(np.float64, copy=False)
+            if np.isnan(block).any():
+                raise ValueError("scores holds NaN: a row without a score cannot be cut; drop or fill these rows")
+            np.greater_equal(block, self.thresholds, out=predicted[start : start + ROWS_AT_ONCE])
+        predicted[:, never] = False
+        return predicted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON."""
+        path = Path(path)
+        if path.suffix == ".parquet":
+            write_whole(path, self._to_parquet())
+            return
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(path, text.encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MultilabelCut:
+        """Read a cut that `save` wrote; anything else is refused with the reason."""
+        path = Path(path)
+        try:
+            document = _read_parquet(path) if path.suffix == ".parquet" else json.loads(path.read_text("utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a cut: it is not JSON ({error})") from None
+        try:
+            return cls.from_dict(document)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{path} is not a multilabel cut: {reason}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cut as plain JSON values, one object per label."""
+        columns = self._columns()
+        names = list(columns)
+        return self._head() | {
+            "per_label": [
+                {name: _to_json(value) for name, value in zip(names, row, strict=True)}
+                for row in zip(*columns.values(), strict=True)
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> MultilabelCut:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise ValueError(f'expected an object with "schema": "{SCHEMA}"')
+        if document.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(
+                f"its schema version is {document.get('schema_version')!r}, this surecut reads {SCHEMA_VERSION}"
+            )
+        if document["average"] not in AVERAGES:
+            raise ValueError(f"its average is {document['average']!r}, expected one of {', '.join(AVERAGES)}")
+        per_label = document["per_label"]
+
+        def column(name: str) -> list[Any]:
+            return per_label[name] if isinstance(per_label, Mapping) else [row[name] for row in per_label]
+
+        def numbers(name: str) -> NDArray[np.float64]:
+            return np.array([number_from_json(value) for value in column(name)])
+
+        cells = {cell: _cells(column(cell), cell) for cell in ("tp", "fp", "fn", "tn")}
+        thresholds = numbers("threshold")
+        if np.isnan(thresholds).any() or not len(thresholds):
+            raise ValueError("a threshold is NaN" if len(thresholds) else "it has no labels")
+        shared = document["shared_threshold"]
+        return cls(
+            labels=tuple(label_from_json(label) for label in column("label")),
+            thresholds=thresholds,
+            value=number_from_json(document["value"]),
+            metric=metric_from_dict(document["metric"]),
+            average=document["average"],
+            per_label=numbers("value"),
+            confusion=Confusion(**cells),
+            intervals=np.column_stack((numbers("lower"), numbers("upper"))),
+            rows=np.array(column("rows"), dtype=np.int64),
+            shared_threshold=None if shared is None else number_from_json(shared),
+            constraints=tuple(str(one) for one in document["constraints"]),
+            weighted=bool(document["weighted"]),
+            out_of_fold=bool(document["out_of_fold"]),
+            checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
+            shrinkage=numbers("shrinkage"),
+            calibration=str(document["calibration"]),
+        )
+
+    def __str__(self) -> str:
+        rows = int(self.rows[0]) if (self.rows == self.rows[0]).all() else int(self.rows.sum())
+        if self.average == "macro":
+            kind = "each with a threshold of its own" if len(self) > 1 else "with a threshold of its own"
+        else:
+            kind = f"all predicted where score >= {self.thresholds[0]:.6g}"
+        if self.average != "macro" and self.thresholds[0] == math.inf:
+            kind = "none ever predicted"
+        subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        notes = []
+        if shared := self.shared:
+            notes.append(f"{len(shared)} took the shared threshold, {self.shared_threshold:.6g}")
+        if self.average == "macro" and self.left_out:
+            notes.append(f"{self.left_out} left out of the mean, where {self.metric.name} is undefined")
+        count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
+        tail = f" ({'; '.join(notes)})" if notes else ""
+        what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
+        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows:,} rows{tail}"
+
+    def __repr__(self) -> str:
+        return f"<MultilabelCut: {self}>"
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import labels_html
+
+        return labels_html(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MultilabelCut):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    @cached_property
+    def _position(self) -> dict[Any, int]:
+        return {label: i for i, label in enumerate(self.labels)}
+
+    def _head(self) -> dict[str, Any]:
+        from surecut import __version__
+
+        pooled = float(self.confusion.positives.sum() / self.confusion.total.sum())
+        return {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "surecut_version": __version__,
+            "average": self.average,
+            "metric": metric_to_dict(self.metric, pooled),
+            "value": number_to_json(self.value),
+            "shared_threshold": None if self.shared_threshold is None else number_to_json(self.shared_threshold),
+            "constraints": list(self.constraints),
+            "weighted": self.weighted,
+            "out_of_fold": self.out_of_fold,
+            "calibration": self.calibration,
+        }
+
+    def _columns(self) -> dict[str, list[Any]]:
+        checksums = self.checksums if len(self.checksums) else np.zeros(len(self), dtype=np.uint64)
+        return {
+            "label": [label_to_json(label) for label in self.labels],
+            "threshold": self.thresholds.tolist(),
+            "lower": self.intervals[:, 0].tolist(),
+            "upper": self.intervals[:, 1].tolist(),
+            "value": self.per_label.tolist(),
+            **{cell: getattr(self.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")},
+            "rows": self.rows.tolist(),
+            "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
+            "checksum": [f"{checksum:016x}" for checksum in checksums.tolist()],
+        }
+
+    def _to_parquet(self) -> bytes:
+        pyarrow, parquet = _pyarrow()
+        columns = self._columns()
+        columns["label"] = [json.dumps(label, ensure_ascii=False) for label in columns["label"]]
+        table = pyarrow.table(columns).replace_schema_metadata({SCHEMA: json.dumps(self._head())})
+        buffer = io.BytesIO()
+        parquet.write_table(table, buffer)
+        return buffer.getvalue()
+
+
+def stacked(confusions: Sequence[Confusion]) -> Confusion:
+    """Confusions of single labels as one of arrays."""
+    return Confusion(*(np.array([getattr(one, cell) for one in confusions]) for cell in ("tp", "fp", "fn", "tn")))
+
+
+def undefined_labels(
+    metric: Metric, confusion: Confusion, values: NDArray[np.float64] | None = None
+) -> list[tuple[int, str]]:
+    """Positions of the labels on whose rows a metric has no value, and why."""
+    positives, negatives = np.asarray(confusion.positives), np.asarray(confusion.negatives)
+    reasons: dict[int, str] = {}
+    if values is not None:
+        reasons |= dict.fromkeys(np.flatnonzero(np.isnan(values)).tolist(), UNDEFINED)
+    if metric.needs_negatives:
+        reasons |= dict.fromkeys(np.flatnonzero(~(negatives > 0)).tolist(), NO_NEGATIVES)
+    if metric.needs_positives:
+        reasons |= dict.fromkeys(np.flatnonzero(~(positives > 0)).tolist(), NO_POSITIVES)
+    return sorted(reasons.items())
+
+
+def values_per_label(metric: Metric, confusion: Confusion) -> NDArray[np.float64]:
+    """A metric's value for each label; where a class is missing, 0 or NaN, as `MultilabelCut.per_label` says.
+
+    0/0 at a cut that predicts nothing counts 0, as scikit-learn has it.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):  # where a class is missing
+        values = np.array(metric.evaluate(confusion), dtype=float)
+    undefined = [i for i, _ in undefined_labels(metric, confusion)]
+    needs_both = metric.needs_positives and metric.needs_negatives
+    if metric.extremes_at_corners:  # a function of one's own says NaN where it means NaN
+        values[np.isnan(values)] = 0.0
+    values[undefined] = np.nan if needs_both else 0.0
+    return values
+
+
+def macro_value(metric: Metric, per_label: NDArray[np.float64]) -> float:
+    """The mean over the labels whose metric is defined, or counts 0."""
+    known = per_label[~np.isnan(per_label)]
+    if not len(known):
+        raise ValueError(f"{metric.name} is undefined for all {len(per_label)} labels: none has rows of both classes")
+    return float(known.mean())
+
+
+def label_to_json(label: Any) -> Any:
+    """A label's name as plain JSON: tuples as lists, dates as text with their kind."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [label_to_json(part) for part in label]
+    if isinstance(label, float):
+        return number_to_json(label) if math.isfinite(label) else {"float": str(label)}
+    if isinstance(label, datetime.date):  # a datetime is one too
+        return {"datetime" if isinstance(label, datetime.datetime) else "date": label.isoformat()}
+    if label is None or isinstance(label, (str, bool, int)):
+        return label
+    raise TypeError(f"a label of type {type(label).__name__} cannot be saved: name labels by text, numbers or tuples")
+
+
+def label_from_json(value: Any) -> Any:
+    """The name again."""
+    if isinstance(value, list):
+        return tuple(label_from_json(part) for part in value)
+    if isinstance(value, dict):
+        ((kind, text),) = value.items()
+        return _KINDS[kind](text)
+    return value
+
+
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "float": float,
+    "datetime": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat,
+}
+
+
+def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64]) -> Any:
+    from scipy import sparse
+
+    entries = matrix.tocoo()
+    scores = entries.data.astype(np.float64, copy=False)
+    if np.isnan(scores).any():
+        raise ValueError("scores holds NaN: a row without a score cannot be cut; drop or fill these rows")
+    of_entry = thresholds[entries.col]
+    predicted = (scores >= of_entry) & (of_entry < np.inf) & (scores > -np.inf)
+    coordinates = (entries.row[predicted], entries.col[predicted])
+    return sparse.csr_array((np.ones(int(predicted.sum()), dtype=bool), coordinates), shape=matrix.shape)
+
+
+def _to_json(value: Any) -> Any:
+    return number_to_json(value) if isinstance(value, float) else value
+
+
+def _cells(values: list[Any], name: str) -> NDArray[Any]:
+    cells = np.array(values)
+    if cells.dtype.kind not in "iuf" or not (cells >= 0).all():
+        raise ValueError(f"{name} must be numbers, not negative")
+    return cells
+
+
+def _checksum(name: str) -> int:
+    return int(name.rpartition("-")[2] or "0", 16)
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    pyarrow, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(path)
+        head = json.loads((table.schema.metadata or {})[SCHEMA.encode()])
+    except (pyarrow.ArrowInvalid, KeyError, json.JSONDecodeError):
+        raise ValueError(f"{path} is not a multilabel cut: it is not a Parquet file that surecut wrote") from None
+    columns = table.to_pydict()
+    columns["label"] = [json.loads(label) for label in columns["label"]]
+    return {**head, "per_label": columns}
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'surecut[files]', or save as JSON") from None
+    return pyarrow, pyarrow.parquet

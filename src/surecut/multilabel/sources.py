@@ -1,0 +1,392 @@
+"""Where the scores of many labels are: a dense matrix, or the entries of a sparse one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from surecut._inputs import Labels, as_doubles
+from surecut._kernels import ordered_keys, row_marks
+from surecut.candidates import Candidates, Sample, fingerprint
+from surecut.confusion import Confusion
+from surecut.multilabel import bins as label_bins
+from surecut.multilabel.bins import binned_cuts, can_be_binned
+from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
+from surecut.multilabel.search import LabelCuts, LabelEntries
+from surecut.rows import MatrixRows, available_cores
+from surecut.search import search
+from surecut.tally import tally_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from surecut.cut import Cut
+    from surecut.search import Objective
+
+ENTRIES_AT_ONCE = 1 << 17
+"""Scores that are sorted together, if a label has no more."""
+
+
+SORT_BELOW = 20_000
+"""Fewer entries than this are sorted to find a cut of all labels; the search would not be faster."""
+
+
+class LabelBlocks(Protocol):
+    """Labels whose sorted scores can be had, run after run."""
+
+    @property
+    def totals(self) -> NDArray[Any]:
+        """Shape (labels, 2), negatives first: weight of each class."""
+
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype."""
+
+    def blocks(self) -> list[slice]:
+        """Runs of labels that are worked on together."""
+
+    def entries(self, columns: slice) -> LabelEntries:
+        """Some labels' scores, sorted."""
+
+
+class LabelSource(LabelBlocks, Protocol):
+    """What averaging asks of the data."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def weighted(self) -> bool: ...
+    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        """The best cut of each label."""
+
+    def pooled_cut(self, objective: Objective) -> Cut:
+        """The best cut of all labels' entries taken together."""
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        """The confusion of each label at its threshold."""
+
+    def checksums(self) -> NDArray[np.uint64]:
+        """A number for each label that names its rows, whatever their order."""
+
+
+def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> LabelSource:
+    """The source for checked matrices; rows of weight zero are as good as absent."""
+    if weights is not None and not weights.all():
+        present = np.flatnonzero(weights)
+        y_true, y_score, weights = y_true[present], y_score[present], weights[present]
+    if is_sparse(y_score):
+        return SparseSource.of(y_true, y_score, weights)
+    return DenseSource(y_score, y_true.toarray() if is_sparse(y_true) else y_true, weights)
+
+
+def no_labels(y_score: Any) -> Any:
+    """A matrix of the scores' shape without a single positive, in no memory."""
+    if is_sparse(y_score):
+        from scipy import sparse
+
+        return sparse.csc_array(y_score.shape, dtype=np.uint8)
+    return np.broadcast_to(np.uint8(0), y_score.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseSource:
+    """Matrices of one shape, (rows, labels), read in blocks of columns or of rows."""
+
+    scores: NDArray[Any]
+    truth: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    @property
+    def rows(self) -> int:
+        return len(self.scores)
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights is not None
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        if self.weights is None:
+            positives = np.zeros(self.scores.shape[1], dtype=np.int64)
+            for block in self._row_blocks():
+                positives += np.count_nonzero(self.truth[block], axis=0)
+            return np.column_stack((self.rows - positives, positives))
+        positive = self.weights @ (self.truth != 0)
+        negative = self.weights @ (self.truth == 0)
+        return np.column_stack((negative, positive))
+
+    def blocks(self) -> list[slice]:
+        step, labels = max(1, ENTRIES_AT_ONCE // self.rows), self.scores.shape[1]
+        return [slice(a, min(a + step, labels)) for a in range(0, labels, step)]
+
+    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        if self.weights is not None or not can_be_binned(self.scores, objective):
+            return sorted_cuts(self, objective, names)
+
+        def work(block: slice) -> LabelCuts:
+            cuts = binned_cuts(self.scores, self.truth, block, objective, names[block])
+            return self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts
+
+        step, labels = label_bins.LABELS_AT_ONCE, self.scores.shape[1]
+        return LabelCuts.joined(on_all_cores(work, [slice(a, min(a + step, labels)) for a in range(0, labels, step)]))
+
+    def entries(self, columns: slice) -> LabelEntries:
+        """Some labels' scores, sorted."""
+        keys = ordered_keys(self._doubles(columns))
+        is_positive = np.ascontiguousarray(self.truth[:, columns].T) != 0
+        labels, rows = keys.shape
+        totals = self.totals[columns]
+        if self.weights is None:
+            keys, positive = _sorted_with_class(keys, is_positive)
+            negative: NDArray[Any] = 1 - positive
+        else:
+            order = np.argsort(keys, axis=1, kind="stable")[:, ::-1]
+            keys, is_positive = np.take_along_axis(keys, order, 1), np.take_along_axis(is_positive, order, 1)
+            weight = self.weights[order]
+            positive, negative = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
+            # Summed in the same order as the cuts' weights, so that nothing is left over below the lowest cut.
+            totals = np.column_stack([np.cumsum(mass, axis=1)[:, -1] for mass in (negative, positive)])
+        return LabelEntries(
+            starts=np.arange(labels + 1) * rows,
+            keys=keys.reshape(-1),
+            positive=positive.reshape(-1),
+            negative=negative.reshape(-1),
+            totals=totals,
+            dtype=self.scores.dtype,
+            weighted=self.weighted,
+        )
+
+    def pooled_cut(self, objective: Objective) -> Cut:
+        truth = self.truth.view(np.uint8) if self.truth.dtype == bool else self.truth
+        labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), "Y_true")
+        rows = MatrixRows.of(self.scores, labels, self.weights)
+        if self.scores.size >= SORT_BELOW and objective.can_be_bounded:
+            (cut,) = search(rows, [objective])
+            return cut
+        return rows.tally().candidates.best_cut(objective.metric, objective.constraints)
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        dtype = self.totals.dtype
+        tp, predicted = np.zeros(len(thresholds), dtype=dtype), np.zeros(len(thresholds), dtype=dtype)
+        for block in self._row_blocks():
+            accepted = (self.scores[block] >= thresholds) & (thresholds < np.inf)
+            true = accepted & (self.truth[block] != 0)
+            if self.weights is None:
+                tp += np.count_nonzero(true, axis=0)
+                predicted += np.count_nonzero(accepted, axis=0)
+            else:
+                tp += self.weights[block] @ true
+                predicted += self.weights[block] @ accepted
+        return _confusion(tp, predicted, self.totals)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        sums = np.zeros(self.scores.shape[1], dtype=np.uint64)
+        for block in self._row_blocks():
+            bits = as_doubles(self.scores[block]).view(np.int64)
+            sums += row_marks(bits, self.truth[block] != 0).sum(axis=0, dtype=np.uint64)
+        return sums
+
+    def _doubles(self, columns: slice) -> NDArray[np.float64]:
+        """Some columns as rows of doubles; NaN is refused."""
+        doubles = as_doubles(self.scores[:, columns].T)
+        require_no_nan_matrix(doubles.T, columns.start)
+        return doubles
+
+    def _row_blocks(self) -> list[slice]:
+        step = max(1, ROWS_AT_ONCE * 128 // self.scores.shape[1])
+        return [slice(a, min(a + step, self.rows)) for a in range(0, self.rows, step)]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSource:
+    """The stored scores of a sparse matrix, label after label; an absent score, like −inf, is never predicted."""
+
+    starts: NDArray[np.int64]
+    scores: NDArray[Any]
+    is_positive: NDArray[np.bool_]
+    totals: NDArray[Any]
+    rows: int
+    entry_weights: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> SparseSource:
+        from scipy import sparse
+
+        rows, labels = y_score.shape
+        y_score, truth = sparse.csc_array(y_score), sparse.csc_array(y_true)  # no copy of what is by columns
+        truth_label = np.repeat(np.arange(labels), np.diff(truth.indptr))
+        if weights is None:
+            positives = np.bincount(truth_label, minlength=labels)
+            total: Any = rows
+        else:
+            positives = np.bincount(truth_label, weights[truth.indices], minlength=labels)
+            total = weights.sum()
+        stored = y_score.data > -np.inf if y_score.dtype.kind == "f" else np.ones(y_score.nnz, dtype=bool)
+        if y_score.dtype.kind == "f":
+            require_no_nan_entries(y_score.data)
+        label = np.repeat(np.arange(labels), np.diff(y_score.indptr))[stored]
+        where = y_score.indices[stored]
+        starts = np.searchsorted(label, np.arange(labels + 1)).astype(np.int64)
+        true_codes = truth_label * rows + truth.indices
+        codes = label * rows + where
+        position = np.searchsorted(true_codes, codes)
+        is_positive = np.zeros(len(codes), dtype=bool)
+        inside = position < len(true_codes)
+        is_positive[inside] = true_codes[position[inside]] == codes[inside]
+        entry_weights = None if weights is None else weights[where]
+        totals = np.column_stack((np.maximum(total - positives, 0), positives))
+        return cls(starts, y_score.data[stored], is_positive, totals, rows, entry_weights)
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.entry_weights is not None
+
+    @cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The label of each entry."""
+        return np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+
+    def blocks(self) -> list[slice]:
+        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * ENTRIES_AT_ONCE))
+        edges = np.unique(np.concatenate(([0], ends, [len(self.totals)])))
+        return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        return sorted_cuts(self, objective, names)
+
+    def entries(self, columns: slice) -> LabelEntries:
+        """Some labels' scores, sorted."""
+        starts = self.starts[columns.start : columns.stop + 1]
+        part = slice(int(starts[0]), int(starts[-1]))
+        keys = ordered_keys(as_doubles(self.scores[part]))
+        order = np.lexsort((~keys, self.label[part]))
+        is_positive = self.is_positive[part][order]
+        if self.entry_weights is None:
+            positive: NDArray[Any] = is_positive.astype(np.int64)
+            negative: NDArray[Any] = 1 - positive
+        else:
+            weight = self.entry_weights[part][order]
+            positive, negative = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
+        return LabelEntries(
+            starts=starts - starts[0],
+            keys=keys[order],
+            positive=positive,
+            negative=negative,
+            totals=self.totals[columns],
+            dtype=self.scores.dtype,
+            weighted=self.weighted,
+        )
+
+    def pooled_cut(self, objective: Objective) -> Cut:
+        negatives, positives = self.totals.sum(axis=0)
+        if not len(self.scores):
+            sample = Sample(self.rows * len(self.totals), self.scores.dtype, fingerprint(0, 0), self.weighted)
+            nothing = Confusion(*(np.array([cell]) for cell in (0 * positives, 0 * negatives, positives, negatives)))
+            none = Candidates(np.array([math.inf]), np.array([-math.inf]), nothing, sample)
+            return none.best_cut(objective.metric, objective.constraints)
+        tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
+        stored, found = tally.candidates, tally.confusion
+        confusion = Confusion(tp=found.tp, fp=found.fp, fn=positives - found.tp, tn=negatives - found.fp)
+        sample = Sample(self.rows * len(self.totals), tally.dtype, stored.sample.fingerprint, self.weighted)
+        return Candidates(stored.accepted, stored.rejected, confusion, sample).best_cut(
+            objective.metric, objective.constraints
+        )
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        of_entry = thresholds[self.label]
+        accepted = (self.scores.astype(np.float64, copy=False) >= of_entry) & (of_entry < np.inf)
+        label, true = self.label[accepted], self.is_positive[accepted]
+        weights = None if self.entry_weights is None else self.entry_weights[accepted]
+        predicted = np.bincount(label, weights, minlength=len(thresholds))
+        tp = np.bincount(label[true], None if weights is None else weights[true], minlength=len(thresholds))
+        return _confusion(tp, predicted, self.totals)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        marks = row_marks(as_doubles(self.scores).view(np.int64), self.is_positive)
+        above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
+        return above[self.starts[1:]] - above[self.starts[:-1]]
+
+
+def sorted_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+    """The best cut of each label by sorting all scores."""
+
+    def work(block: slice) -> LabelCuts:
+        return source.entries(block).best_cuts(objective, names[block])
+
+    return LabelCuts.joined(on_all_cores(work, source.blocks()))
+
+
+def require_no_nan_matrix(scores: NDArray[np.float64], first_column: int = 0) -> None:
+    """Raise on NaN, saying how many and where the first one stands."""
+    missing = np.isnan(scores)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            f"Y_score holds NaN, first in row {row} of column {first_column + column}: a row without a score cannot be "
+            "ranked; drop or fill these rows, or pass a sparse matrix, where an absent score is never predicted"
+        )
+
+
+def require_no_nan_entries(scores: NDArray[Any]) -> None:
+    """Raise on NaN among the stored scores of a sparse matrix."""
+    if np.isnan(scores).any():
+        raise ValueError(f"Y_score holds NaN in {int(np.isnan(scores).sum())} of {len(scores)} stored entries")
+
+
+def _sorted_with_class(
+    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Each row's keys in descending order, with their class: a spare bit for it makes it a sort of plain integers."""
+    lowest = keys.min()
+    if int(keys.max() - lowest) >> 63:
+        order = np.argsort(keys, axis=1)[:, ::-1]
+        return np.take_along_axis(keys, order, 1), np.take_along_axis(is_positive, order, 1).astype(np.int64)
+    keys -= lowest
+    keys <<= np.uint64(1)
+    keys |= is_positive
+    keys.sort(axis=1)
+    keys = keys[:, ::-1]
+    return (keys >> np.uint64(1)) + lowest, (keys & np.uint64(1)).astype(np.int64)
+
+
+def _confusion(tp: Any, predicted: Any, totals: NDArray[Any]) -> Confusion:
+    negatives, positives = totals.T
+    fp = np.maximum(predicted - tp, 0)  # sums of weights carry rounding
+    return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+
+
+def on_all_cores(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+    """Work done on each block, by as many threads as there are cores."""
+    workers = min(available_cores(), len(blocks))
+    if workers == 1:
+        return [work(block) for block in blocks]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, blocks))

@@ -1,0 +1,117 @@
+"""Constraints that hold on new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surecut import Cut, InfeasibleError, ScoreTally, tune_threshold
+from surecut.certificates.assurance import _nested_share
+from surecut.certificates.certifying import confusion_at, row_worth
+from surecut.constraints import parse_constraints
+
+
+def draw(rng, rows, decimals=None):
+    score = 1 / (1 + np.exp(1.5 - 2 * rng.normal(size=rows)))
+    y = rng.random(rows) < score
+    return y, score if decimals is None else np.round(score, decimals)
+
+
+CONSTRAINTS = [
+    "precision>=0.7",
+    "false_discovery_rate<=0.3",
+    "recall>=0.6",
+    "specificity>=0.8",
+    "false_positive_rate<=0.2",
+    "false_negative_rate<=0.4",
+    "predicted_positive_rate<=0.3",
+    "f1>=0.5",
+]
+
+
+@pytest.mark.parametrize("decimals", [None, 1])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_constraint_holds_on_new_rows(constraint, decimals):
+    """At 80 % confidence, over 80 samples of 1,500 rows; the plain cut misses about every second time."""
+    rng = np.random.default_rng(8)
+    truth = ScoreTally.from_scores(*draw(rng, 300_000, decimals))
+    (parsed,) = parse_constraints(constraint)
+    metric = "recall" if parsed.quantity.name in ("precision", "false_discovery_rate", "f1") else "precision"
+    if "predicted" in constraint or "false_positive" in constraint or "specificity" in constraint:
+        metric = "recall"
+    kept, plain = 0, 0
+    for _ in range(80):
+        y, score = draw(rng, 1500, decimals)
+        cut = tune_threshold(y, score, metric=metric, constraint=constraint, confidence=0.8)
+        kept += bool(parsed.is_met(confusion_at(cut, truth)))
+        usual = tune_threshold(y, score, metric=metric, constraint=constraint)
+        plain += bool(parsed.is_met(confusion_at(usual, truth)))
+    assert kept / 80 >= 0.8 - 2 * np.sqrt(0.16 / 80)
+    if decimals is None and not constraint.startswith("f1"):
+        assert plain < kept  # the check can fail: the plain cut is no promise
+
+
+def test_the_cut_says_so_and_is_saved(tmp_path):
+    y, score = draw(np.random.default_rng(0), 3000)
+    cut = tune_threshold(y, score, metric="recall", constraint="precision>=0.7", confidence=0.95)
+    assert cut.confidence == 0.95
+    assert "precision>=0.7 (95 % confidence)" in str(cut)
+    cut.save(tmp_path / "cut.json")
+    assert Cut.load(tmp_path / "cut.json") == cut
+    assert cut.interval[0] < cut.threshold <= cut.interval[1]
+    tp, fp = (y & cut.predict(score)).sum(), (~y & cut.predict(score)).sum()
+    assert tp / (tp + fp) > 0.7
+    assert (tp, fp) == (cut.confusion.tp, cut.confusion.fp)
+
+
+def test_several_metrics_and_several_constraints():
+    y, score = draw(np.random.default_rng(0), 5000)
+    cuts = tune_threshold(y, score, metric=["f1", "f2"], constraint=["precision>=0.5", "recall>=0.5"], confidence=0.9)
+    assert set(cuts) == {"f1", "f2"}
+
+
+def test_float32_and_integer_scores():
+    y, score = draw(np.random.default_rng(0), 3000)
+    for column in (score.astype(np.float32), np.round(score * 1000).astype(int)):
+        cut = tune_threshold(y, column, metric="recall", constraint="precision>=0.6", confidence=0.9)
+        predicted = cut.predict(column)
+        assert predicted.sum() == cut.confusion.predicted_positives
+        assert (column[~predicted] < cut.threshold).all()
+
+
+def test_what_cannot_be_promised_is_an_error():
+    y, score = draw(np.random.default_rng(0), 300)
+    with pytest.raises(InfeasibleError, match=r"precision>=0.99 with 95 % confidence from 300 rows: the highest"):
+        tune_threshold(y, score, constraint="precision>=0.99", confidence=0.95)
+    with pytest.raises(InfeasibleError, match="too few rows"):
+        tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
+    with pytest.raises(InfeasibleError, match="all of them for none"):
+        tune_threshold(y, score, constraint=["recall>=0.85", "specificity>=0.85"], confidence=0.95)
+    with pytest.raises(ValueError, match="there is no constraint"):
+        tune_threshold(y, score, confidence=0.95)
+    with pytest.raises(ValueError, match="0 < confidence < 1"):
+        tune_threshold(y, score, constraint="recall>=0.5", confidence=95)
+    with pytest.raises(ValueError, match="not numbers of rows"):
+        tune_threshold(y, score, constraint="recall>=0.5", confidence=0.9, sample_weight=np.full(300, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "classes", "predicted"),
+    [
+        ("recall>=0.5", [False, True], True),
+        ("fnr<=0.5", [False, True], False),
+        ("fpr<=0.5", [True, False], True),
+        ("specificity>=0.5", [True, False], False),
+        ("predicted_positive_rate<=0.5", [True, True], True),
+    ],
+)
+def test_shares_of_nested_sets_are_known_as_such(constraint, classes, predicted):
+    (parsed,) = parse_constraints(constraint)
+    found, is_predicted = _nested_share(*row_worth(parsed.quantity))
+    assert (found.tolist(), is_predicted) == (classes, predicted)
+
+
+def test_other_quantities_are_not():
+    for constraint in ("f1>=0.5", "accuracy>=0.5", "false_omission_rate<=0.1"):
+        (parsed,) = parse_constraints(constraint)
+        assert _nested_share(*row_worth(parsed.quantity)) is None

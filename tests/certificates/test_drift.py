@@ -1,0 +1,132 @@
+"""The drift check: silent where nothing has changed, loud where something has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surecut import ScoreTally, tune_threshold
+from surecut.certificates.drift import _improbability, check_drift
+
+
+def draw(random, size, shift=0.0):
+    scores = 1 / (1 + np.exp(1.5 - 2 * random.normal(size=size)))
+    return random.random(size) < scores * (1 - shift), scores
+
+
+def tally(*rows):
+    return ScoreTally.from_scores(*rows)
+
+
+def test_a_check_does_not_cry_wolf():
+    """Against reference rows, where the check is sharpest."""
+    random = np.random.default_rng(0)
+    alarms = below = 0
+    for _ in range(150):
+        cut = tune_threshold(*draw(random, 300))
+        found = check_drift(cut, tally(*draw(random, 300)), reference=tally(*draw(random, 300)))
+        alarms += found.moved
+        below += found.value.now < cut.value
+    assert alarms <= 15  # 5 % of 150 is 7.5, and three standard deviations are 8
+    assert below > 90  # the tuned value is too good
+
+
+@pytest.mark.parametrize("reference", ["none", "fresh", "tuning"])
+def test_a_fall_of_the_metric_is_seen(reference):
+    random = np.random.default_rng(1)
+    rows = draw(random, 4_000)
+    cut = tune_threshold(*rows)
+    beside = {"none": None, "fresh": tally(*draw(random, 4_000)), "tuning": tally(*rows)}[reference]
+    same = check_drift(cut, tally(*draw(random, 4_000)), reference=beside)
+    assert not same.moved
+    assert same.value.direction == "no sign of a change"
+    found = check_drift(cut, tally(*draw(random, 4_000, shift=0.5)), reference=beside)
+    assert found.prior.moved
+    assert found.value.moved
+    assert found.value.direction == "fell"
+    assert found.value.p_value < 0.025
+    assert found.value.now_limits[1] < found.value.then_limits[1]
+    assert found.best.threshold != cut.threshold
+
+
+def test_a_surer_check_still_alarms():
+    random = np.random.default_rng(1)
+    cut = tune_threshold(*draw(random, 2_000))
+    reference, new = tally(*draw(random, 2_000)), tally(*draw(random, 2_000, shift=0.6))
+    assert check_drift(cut, new, reference=reference, confidence=0.999).value.moved
+
+
+def test_a_rise_is_seen_too():
+    random = np.random.default_rng(2)
+    cut = tune_threshold(*draw(random, 4_000, shift=0.5))
+    found = check_drift(cut, tally(*draw(random, 4_000)))
+    assert found.value.direction == "rose"
+
+
+def test_a_change_of_the_share_alone_is_told_apart():
+    random = np.random.default_rng(3)
+
+    def classes(size, prior):
+        positive = random.random(size) < prior
+        return positive, random.normal(loc=2.0 * positive, size=size)
+
+    cut = tune_threshold(*classes(4_000, 0.3))
+    found = check_drift(cut, tally(*classes(4_000, 0.1)))
+    assert found.prior.direction == "fell"
+    assert found.value.moved
+    assert found.value_at_then_prior == pytest.approx(cut.value, abs=0.03)
+
+
+def test_a_given_prior_is_what_is_expected():
+    random = np.random.default_rng(4)
+    rows = draw(random, 3_000)
+    cut = tally(*rows).with_prior(0.05).best_cut("f1")
+    found = check_drift(cut, tally(*draw(random, 3_000)))
+    assert found.prior.then == 0.05
+    assert found.prior.direction == "rose"
+    assert not found.value.moved  # both are values at the prior that was given
+
+
+def test_constraints_are_told():
+    random = np.random.default_rng(5)
+    cut = tally(*draw(random, 2_000)).best_cut("recall", "precision>=0.7")
+    found = check_drift(cut, tally(*draw(random, 2_000)))
+    assert list(found.constraints) == ["precision>=0.7"]
+    assert 0.5 < found.constraints["precision>=0.7"] < 0.9
+    assert found.best.constraints == ("precision>=0.7",)
+
+
+def test_improbability_of_overlapping_limits_is_one():
+    levels, apart = np.array([0.1, 0.01, 0.001]), np.array([0.1, 0.15, 0.2])
+    assert _improbability(levels, 0.5 + apart, 0.5 - apart) == 1
+    product = 0.001 * 1.0  # beyond the limits of one sample only the other speaks
+    assert _improbability(levels, 0.2 + apart, 0.8 - apart) == pytest.approx(product * (1 - np.log(product)))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"weighted": True}, {}, "tuned on weighted rows"),
+        ({"out_of_fold": True}, {}, "pooled from folds"),
+        ({}, {"confidence": 1.0}, "0 < confidence < 1"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(change, options, message):
+    random = np.random.default_rng(6)
+    cut = replace(tune_threshold(*draw(random, 200)), **change)
+    with pytest.raises(ValueError, match=message):
+        check_drift(cut, tally(*draw(random, 200)), **options)
+
+
+def test_functions_and_weights_are_refused():
+    random = np.random.default_rng(7)
+    y, scores = draw(random, 200)
+    cut = tune_threshold(y, scores)
+    with pytest.raises(ValueError, match="leave the weights out"):
+        check_drift(cut, ScoreTally.from_scores(y, scores, sample_weight=random.random(200)))
+    with pytest.raises(ValueError, match="of which nothing is known"):
+        check_drift(tune_threshold(y, scores, metric=lambda c: c.tp - c.fp), tally(y, scores))
+    with pytest.raises(ValueError, match="all labels are negative"):
+        check_drift(cut, tally(np.zeros(5, dtype=bool), np.arange(5.0)))

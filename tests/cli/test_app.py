@@ -1,0 +1,378 @@
+"""The command line as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from surecut import Cut, MultilabelCut, ScoreTally, certify, tune_threshold
+from surecut.cli import demo
+from surecut.cli.app import app
+from surecut.metrics import CATALOGUE, Tversky, Utility
+from surecut.multilabel.averaging import tune_tallies
+
+runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
+
+
+def run(*arguments, code=0, **options):
+    result = runner.invoke(app, [str(argument) for argument in arguments], **options)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def draw(size, seed=0, shift=0.0):
+    random = np.random.default_rng(seed)
+    scores = 1 / (1 + np.exp(2 - 2 * random.normal(size=size)))
+    labels = random.random(size) < scores
+    return labels, np.round(scores + shift * random.random(size), 6)
+
+
+def save(path, labels, scores):
+    lines = [f"{int(label)},{score}" for label, score in zip(labels, scores.tolist(), strict=True)]
+    path.write_text("y,p\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return draw(2_000)
+
+
+@pytest.fixture
+def file(tmp_path, rows):
+    pytest.importorskip("duckdb", reason="files are read by DuckDB")
+    return save(tmp_path / "scores.csv", *rows)
+
+
+@pytest.fixture
+def cut(tmp_path, file):
+    run("tune", file, "--out", tmp_path / "cut.json")
+    return tmp_path / "cut.json"
+
+
+class TestTune:
+    def test_the_table_holds_pythons_cut(self, file, rows):
+        expected = tune_threshold(*rows)
+        printed = run("tune", file, "--label", "y", "--score", "p").stdout
+        assert f"{expected.threshold:.6g}" in printed
+        assert f"{expected.value:.4f}" in printed
+        assert "2,000 rows" in printed
+        assert not any(line != line.rstrip() for line in printed.splitlines())
+
+    def test_json_is_for_programs(self, file, rows):
+        document = json.loads(run("tune", file, "--metric", "f1", "--metric", "am", "--format", "json").stdout)
+        assert document["rows"] == 2_000
+        assert [Cut.from_dict(one) for one in document["cuts"]] == list(
+            tune_threshold(*rows, metric=["f1", "am"]).values()
+        )
+
+    def test_the_saved_cut_is_pythons(self, cut, rows):
+        assert Cut.load(cut) == tune_threshold(*rows)
+
+    def test_constraints(self, file, rows):
+        printed = run("tune", file, "--metric", "recall", "--constraint", "precision>=0.8", "--format", "json").stdout
+        expected = tune_threshold(*rows, metric="recall", constraint="precision>=0.8")
+        assert json.loads(printed)["cuts"][0]["threshold"] == expected.threshold
+        both = ["--constraint", "precision>=0.8", "--constraint", "recall>=1"]
+        assert "no cut meets all of them" in run("tune", file, *both, code=1).output
+
+    def test_a_given_prior(self, file, rows):
+        printed = run("tune", file, "--prior", "0.02", "--format", "json").stdout
+        expected = ScoreTally.from_scores(*rows).with_prior(0.02).best_cut("f1")
+        assert json.loads(printed)["cuts"][0]["threshold"] == expected.threshold
+        assert "0 < prior < 1" in run("tune", file, "--prior", "2", code=1).output
+
+    @pytest.mark.parametrize(
+        ("text", "metric"),
+        [("utility(fp=-2, fn=-100)", Utility(fp=-2, fn=-100)), ("Tversky(alpha=0.3,beta=0.7)", Tversky(0.3, 0.7))],
+    )
+    def test_metrics_with_parameters(self, file, rows, text, metric):
+        printed = run("tune", file, "--metric", text, "--format", "json").stdout
+        assert json.loads(printed)["cuts"][0]["threshold"] == tune_threshold(*rows, metric=metric).threshold
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("jacard", "did you mean 'jaccard'"),
+            ("utility(fp=2)", "must not be worth more than a true negative"),
+            ("utility(fb=-2)", "unexpected keyword argument 'fb'"),
+            ("utility(fp)", "each parameter must read name=number"),
+            ("tversky(alpha=1)", "missing 1 required positional argument: 'beta'"),
+        ],
+    )
+    def test_metrics_that_do_not_exist(self, file, text, message):
+        assert message in run("tune", file, "--metric", text, code=1).output.replace("\n", " ")
+
+    def test_the_page(self, file, tmp_path, rows):
+        pytest.importorskip("jinja2")
+        run("tune", file, "--report", tmp_path / "page.html", "--metric", "f2", "--metric", "utility(fn=-3,fp=-1)")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "<h1>scores.csv</h1>" in page
+        assert str(tune_threshold(*rows, metric="f2").threshold) in page
+
+    def test_several_metrics_make_several_files(self, file, tmp_path):
+        both = ["--metric", "f1", "--metric", "am"]
+        assert (
+            "write --out with {metric} in the name"
+            in run("tune", file, *both, "--out", tmp_path / "c.json", code=1).output
+        )
+        run("tune", file, *both, "--out", tmp_path / "cut-{metric}.json")
+        assert Cut.load(tmp_path / "cut-am.json").metric.name == "am"
+        assert Cut.load(tmp_path / "cut-f1.json").metric.name == "f1"
+
+    def test_weights_and_standard_input(self, rows):
+        labels, scores = rows
+        text = "y;w;p\n" + "".join(f"{int(y)};2;{s}\n" for y, s in zip(labels, scores.tolist(), strict=True))
+        printed = run("tune", "-", "--weight", "w", "--format", "json", input=text.encode()).stdout
+        (found,) = json.loads(printed)["cuts"]
+        assert found["tuning"]["weighted"]
+        assert found["threshold"] == tune_threshold(labels, scores).threshold
+
+    def test_a_folder_that_is_not_there_is_said_before_the_work(self, tmp_path):
+        assert (
+            "there is no folder" in run("tune", tmp_path / "no.csv", "--out", tmp_path / "a" / "b.json", code=1).output
+        )
+
+
+class TestApply:
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "tsv"])
+    def test_the_new_column_is_the_cuts_prediction(self, file, cut, tmp_path, rows, ending):
+        import duckdb
+
+        out = tmp_path / f"predictions.{ending}"
+        run("apply", file, "--cut", cut, "--out", out)
+        relation = duckdb.connect().sql(f"SELECT * FROM '{out}'")
+        assert relation.columns == ["y", "p", "predicted"]
+        predicted = [bool(row[2]) for row in relation.fetchall()]
+        assert predicted == Cut.load(cut).predict(rows[1]).tolist()
+
+    def test_rows_without_a_score(self, cut, tmp_path):
+        (tmp_path / "new.csv").write_text("id,p\na,0.9\nb,\nc,nan\nd,inf\n")
+        message = run("apply", tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv", code=1).output
+        assert "2 rows of" in message
+        run(
+            "apply",
+            tmp_path / "new.csv",
+            "--cut",
+            cut,
+            "--out",
+            tmp_path / "o.csv",
+            "--missing",
+            "drop",
+            "--name",
+            "hit",
+        )
+        assert (tmp_path / "o.csv").read_text().splitlines() == [
+            "id,p,hit",
+            "a,0.9,true",
+            "b,,",
+            "c,nan,",
+            "d,inf,true",
+        ]
+
+    def test_percentages_are_read_as_in_tuning(self, cut, tmp_path):
+        (tmp_path / "new.csv").write_text("p\n90 %\n1 %\n")
+        run("apply", tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv")
+        assert (tmp_path / "o.csv").read_text().splitlines()[1:] == ["90 %,true", "1 %,false"]
+
+    def test_a_file_that_is_no_cut(self, file, tmp_path):
+        (tmp_path / "no.json").write_text("{}")
+        assert (
+            "is not a cut"
+            in run("apply", file, "--cut", tmp_path / "no.json", "--out", tmp_path / "o.csv", code=1).output
+        )
+
+
+class TestConfidence:
+    def test_the_table_says_what_is_promised(self, file, rows):
+        printed = run("tune", file, "--confidence", "0.9", "--metric", "f1").stdout
+        cut = tune_threshold(*rows)
+        assert f"at least {certify(cut, *rows, method='uniform', confidence=0.9).lower:.4f}" in printed
+        assert "on new rows (90 %)" in printed
+
+    def test_constraints_hold_with_the_confidence(self, file, rows):
+        asked = ["--metric", "recall", "--constraint", "precision>=0.6", "--confidence", "0.95", "--format", "json"]
+        (found,) = json.loads(run("tune", file, *asked).stdout)["cuts"]
+        expected = tune_threshold(*rows, metric="recall", constraint="precision>=0.6", confidence=0.95)
+        assert found["threshold"] == expected.threshold
+        assert found["confidence"] == 0.95
+        assert found["certificate"]["method"] == "uniform"
+
+
+class TestLabels:
+    @pytest.fixture
+    def tagged(self, tmp_path, rows):
+        labels, scores = rows
+        lines = [f"{int(y)},{s},{'abc'[i % 3]}" for i, (y, s) in enumerate(zip(labels, scores.tolist(), strict=True))]
+        (tmp_path / "tagged.csv").write_text("y,p,tag\n" + "\n".join(lines) + "\n")
+        return tmp_path / "tagged.csv"
+
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    def test_a_cut_for_each(self, tagged, tmp_path, rows, average):
+        out = tmp_path / "cut.json"
+        printed = run("tune", tagged, "--by", "tag", "--average", average, "--out", out).stdout
+        labels, scores = rows
+        columns = [slice(k, None, 3) for k in range(3)]
+        tallies = [ScoreTally.from_scores(labels[one], scores[one]) for one in columns]
+        expected = tune_tallies(tallies, list("abc"), average=average)
+        loaded = MultilabelCut.load(out)
+        assert loaded.labels == expected.labels
+        assert loaded.thresholds.tolist() == expected.thresholds.tolist()
+        assert loaded.value == expected.value
+        assert str(expected) in printed
+        run("apply", tagged, "--cut", out, "--by", "tag", "--out", tmp_path / "o.csv")
+        predicted = [line.endswith("true") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
+        for k, threshold in enumerate(expected.thresholds):
+            assert predicted[k::3] == (scores[k::3] >= threshold).tolist()
+
+    def test_the_page_of_many_labels(self, tagged, tmp_path):
+        run("tune", tagged, "--by", "tag", "--report", tmp_path / "page.html")
+        assert "3 labels, each with a threshold of its own" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_mistakes(self, tagged, tmp_path, cut):
+        assert "leave out --by" in run("tune", tagged, "--by", "tag", "--prior", "0.1", code=1).output
+        run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
+        out = ["--out", tmp_path / "o.csv"]
+        assert "say with --by" in run("apply", tagged, "--cut", tmp_path / "many.json", *out, code=1).output
+        assert "leave out --by" in run("apply", tagged, "--cut", cut, "--by", "tag", *out, code=1).output
+        assert (
+            "none of the 3" in run("apply", tagged, "--cut", tmp_path / "many.json", "--by", "p", *out, code=1).output
+        )
+        assert "cuts of many labels" in run("check", tagged, "--cut", tmp_path / "many.json", code=1).output
+
+
+class TestCertify:
+    def test_fresh_rows(self, cut, tmp_path):
+        fresh = draw(1_000, seed=1)
+        printed = run("certify", save(tmp_path / "fresh.csv", *fresh), "--cut", cut).stdout
+        assert str(certify(Cut.load(cut), *fresh)) in printed
+        assert "these rows did not tune the cut" in printed
+
+    def test_the_tuning_rows_are_refused(self, file, cut):
+        assert "these are the rows that tuned the cut" in run("certify", file, "--cut", cut, code=1).output
+        document = json.loads(run("certify", file, "--cut", cut, "--method", "uniform", "--format", "json").stdout)
+        assert 0 < document["lower"] < document["value"]
+
+    def test_groups(self, cut, tmp_path):
+        labels, scores = draw(400, seed=2)
+        lines = [f"{int(y)},{s},{i // 4}" for i, (y, s) in enumerate(zip(labels, scores.tolist(), strict=True))]
+        (tmp_path / "grouped.csv").write_text("y,p,patient\n" + "\n".join(lines) + "\n")
+        options = ["--cut", cut, "--method", "bootstrap", "--groups", "patient", "--format", "json"]
+        document = json.loads(run("certify", tmp_path / "grouped.csv", *options).stdout)
+        expected = certify(Cut.load(cut), labels, scores, method="bootstrap", groups=np.arange(400) // 4)
+        assert document["lower"] == pytest.approx(expected.lower)
+
+
+class TestCheck:
+    def test_no_change_is_code_0(self, cut, tmp_path):
+        printed = run("check", save(tmp_path / "new.csv", *draw(1_000, seed=1)), "--cut", cut).stdout
+        assert "No sign of a change" in printed
+        assert max(map(len, printed.splitlines())) <= 110
+
+    def test_a_change_is_code_3(self, cut, tmp_path):
+        labels, scores = draw(1_000, seed=1)
+        moved = save(tmp_path / "new.csv", labels & (np.arange(1_000) % 2 == 0), scores)
+        printed = run("check", moved, "--cut", cut, code=3).stdout
+        assert "Something has changed" in printed
+        assert "The best cut of these rows is" in printed
+        document = json.loads(run("check", moved, "--cut", cut, "--format", "json", code=3).stdout)
+        assert document["prior"]["moved"]
+        assert document["best"]["schema"] == "surecut/cut"
+
+    def test_reference_rows(self, cut, tmp_path):
+        reference = save(tmp_path / "then.csv", *draw(1_000, seed=3))
+        new = save(tmp_path / "new.csv", *draw(1_000, seed=4))
+        assert "beside 1,000 reference rows" in run("check", new, "--cut", cut, "--reference", reference).stdout
+
+
+class TestMetrics:
+    def test_every_metric_is_listed(self):
+        printed = run("metrics").stdout
+        for name in CATALOGUE:
+            assert f"\n{name} " in "\n" + printed
+
+    def test_constants_are_the_theorys(self):
+        document = json.loads(run("metrics", "--prior", "0.25", "--optimum", "0.6", "--format", "json").stdout)
+        by_name = {row["name"]: row for row in document["metrics"]}
+        constants = CATALOGUE["f1"]().constants(0.25, 0.6)
+        assert by_name["f1"]["C"] == constants.C
+        assert by_name["f1"]["alpha"] == constants.alpha
+        assert by_name["mcc"]["C"] is None
+
+    def test_a_prior_that_is_none(self):
+        assert "0 < prior < 1" in run("metrics", "--prior", "1", code=1).output
+
+
+class TestDemo:
+    def test_it_shows_a_table_and_saves_a_picture(self, tmp_path):
+        picture = tmp_path / "picture.png"
+        result = run("demo", "--out", picture)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        for name in demo.METRICS:
+            assert name in result.output
+        assert max(len(line) for line in result.output.splitlines()[:-1]) <= 80
+        assert "picture.png" in result.output
+
+    def test_it_judges_on_rows_that_neither_step_saw(self):
+        story = demo.measure()
+        assert sum(story.sizes.values()) == 1797
+        rows = {row.name: row for row in story.rows}
+        assert rows["F2"].tuned > rows["F2"].usual
+        assert rows["F1"].cut == story.tuning.best_cut("f1")
+        assert story.tuning.sample.rows == story.sizes["tune"]
+
+    def test_a_mistake_gets_a_sentence_and_no_traceback(self, tmp_path):
+        assert "there is no folder" in run("demo", "--out", tmp_path / "nowhere" / "picture.png", code=1).output
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    result = runner.invoke(app, ["--debug", "tune", str(tmp_path / "no.csv")])
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_an_option_that_does_not_exist_is_code_2():
+    result = runner.invoke(app, ["tune", "--metrik", "f1"])
+    assert result.exit_code == 2
+
+
+def test_help_names_the_exit_codes():
+    assert "3 check found a change" in " ".join(run("--help").output.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["demo", "--help"], ["tune", "--help"]])
+def test_help_and_version_load_nothing_heavy(arguments):
+    code = (
+        "import sys; sys.argv = ['surecut', *sys.argv[1:]]\n"
+        "from surecut.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "heavy = {'sklearn', 'numba', 'scipy', 'pandas', 'matplotlib', 'duckdb', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_its_extra_the_command_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None\nfrom surecut.__main__ import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'surecut[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_apply_does_not_write_over_what_it_reads(file, cut):
+    before = file.read_bytes()
+    result = run("apply", file, "--cut", cut, "--score", "p", "--out", file, code=1)
+    assert "is the file that is read" in result.output.replace("\n", " ")
+    assert file.read_bytes() == before
+
+
+def test_one_column_is_not_label_and_score(file):
+    result = run("tune", file, "--label", "y", "--score", "y", code=1)
+    assert "cannot be both the label and the score" in result.output.replace("\n", " ")

@@ -1,0 +1,195 @@
+"""Tables as strangers write them: each is read, or the message says what to change."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pytest
+
+duckdb = pytest.importorskip("duckdb", reason="files are read by DuckDB")
+
+from surecut.cli.files import Table, TableError, literal, quoted  # noqa: E402
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(content, name="scores.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return written
+
+
+def read(path, **options):
+    with Table(path) as table:
+        rows = table.rows(**options)
+        arrays = rows.arrays()
+        assert len(rows) == len(arrays.scores)
+        assert rows.positives == arrays.is_positive.sum()
+        return arrays
+
+
+PLAIN = "y,p\n1,0.5\n0,0.25\n1,0.75\n"
+STRANGERS = {
+    "plain": (PLAIN, {}),
+    "windows": (PLAIN.replace("\n", "\r\n"), {}),
+    "bom": ("\ufeff" + PLAIN, {}),
+    "semicolons": (PLAIN.replace(",", ";"), {}),
+    "tabs": (PLAIN.replace(",", "\t"), {}),
+    "pipes": (PLAIN.replace(",", "|"), {}),
+    "quotes": ('"y","p"\n"1","0.5"\n"0","0.25"\n"1","0.75"\n', {}),
+    "odd_headers": ('" True Label ",Score (%)\n1,0.5\n0,0.25\n1,0.75\n', {"label": "true label", "score": "score (%)"}),
+    "yes_no": ("y,p\nyes,0.5\nno,0.25\nyes,0.75\n", {}),
+    "Yes_No": ("y,p\nYES,0.5\nNo,0.25\nYes ,0.75\n".replace("Yes ", "YES"), {}),
+    "true_false": ("y,p\nTrue,0.5\nFalse,0.25\nTrue,0.75\n", {}),
+    "words": ("y,p\nspam,0.5\nham,0.25\nspam,0.75\n", {"pos_label": "spam"}),
+    "words_in_another_case": ("y,p\nspam,0.5\nham,0.25\nspam,0.75\n", {"pos_label": "SPAM"}),
+    "two_and_one": ("y,p\n2,0.5\n1,0.25\n2,0.75\n", {"pos_label": "2"}),
+    "floats_as_labels": ("y,p\n1.0,0.5\n0.0,0.25\n1.0,0.75\n", {}),
+    "minus_one": ("y,p\n1,0.5\n-1,0.25\n1,0.75\n", {}),
+    "negative_is_meant": ("y,p\nno,0.5\nyes,0.25\nno,0.75\n", {"pos_label": "no"}),
+    "percent_signs": ("y;p\n1;50%\n0;25 %\n1;75.0%\n", {}),
+    "decimal_commas": ('y;p\n1;"0,5"\n0;"0,25"\n1;"0,75"\n', {}),
+    "percent_and_commas": ("y;p\n1;50,0 %\n0;25,0 %\n1;75,0 %\n", {}),
+    "blanks": ("y , p\n1 , 0.5\n0 , 0.25\n1 , 0.75\n", {}),
+    "other_columns": ('id,text,y,p\n1,"a, b",1,0.5\n2,"c\nd",0,0.25\n3,\'e,1,0.75\n', {}),
+    "no_header": ("1,0.5\n0,0.25\n1,0.75\n", {"label": "column0", "score": "column1"}),
+    "latin_1": ("y,p,näme\n1,0.5,ä\n0,0.25,ö\n1,0.75,ü\n".encode("latin-1"), {}),
+}
+
+
+@pytest.mark.parametrize(("content", "options"), STRANGERS.values(), ids=STRANGERS)
+def test_strangers_are_read(write, content, options):
+    rows = read(write(content), **options)
+    assert rows.is_positive.tolist() == [True, False, True]
+    assert rows.scores.tolist() == [0.5, 0.25, 0.75]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "json", "csv.gz"])
+def test_every_format_is_read(tmp_path, ending):
+    import polars as pl
+
+    frame = pl.DataFrame({"y": [1, 0, 1], "p": pl.Series([0.5, 0.25, 0.75], dtype=pl.Float32), "w": [1.0, 2.0, 0.5]})
+    path = tmp_path / f"scores.{ending}"
+    if ending == "parquet":
+        frame.write_parquet(path)
+    elif ending.startswith("json"):
+        frame.write_ndjson(path)
+    else:
+        buffer = io.BytesIO()
+        frame.write_csv(buffer, separator="\t" if ending == "tsv" else ",")
+        path.write_bytes(gzip.compress(buffer.getvalue()) if ending == "csv.gz" else buffer.getvalue())
+    rows = read(str(path), weight="w")
+    assert rows.is_positive.tolist() == [True, False, True]
+    assert rows.scores.tolist() == [0.5, 0.25, 0.75]
+    assert rows.weights.tolist() == [1, 2, 0.5]
+    assert rows.scores.dtype == (np.float32 if ending == "parquet" else np.float64)
+
+
+def test_a_pattern_reads_all_files(write, tmp_path):
+    write(PLAIN, "a.csv")
+    write(PLAIN, "b.csv")
+    assert len(read(str(tmp_path / "*.csv")).scores) == 6
+
+
+@pytest.mark.parametrize("content", [PLAIN, '{"y": 1, "p": 0.5}\n{"y": 0, "p": 0.25}\n{"y": 1, "p": 0.75}\n'])
+def test_standard_input_is_read(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    assert read("-").scores.tolist() == [0.5, 0.25, 0.75]
+
+
+def test_a_value_far_below_may_be_of_another_kind(write):
+    content = "y,p\n" + "1,0.5\n0,0.25\n" * 20_000 + "1,50\n"
+    assert read(write(content)).scores[-1] == 50
+    with pytest.raises(TableError, match=r"column 'p' must hold numbers, but 1 rows do not, such as 'oops'"):
+        read(write(content + "0,oops\n"))
+
+
+MISTAKES = {
+    "empty_file": ("", {}, "is empty"),
+    "only_a_header": ("y,p\n", {}, "has no rows: its columns are 'y', 'p', and nothing below the header"),
+    "no_such_column": (PLAIN, {"score": "prob"}, "has no column 'prob'; its columns are 'y', 'p'"),
+    "near_column": (
+        "label,probability\n1,0.5\n",
+        {"score": "probabilty"},
+        "no column 'probabilty': did you mean 'probability'",
+    ),
+    "which_column": ("a,b\n1,0.5\n", {}, "which column holds the label. Say --label NAME; its columns are 'a', 'b'"),
+    "text_score": ("y,p\n1,high\n0,low\n", {}, "column 'p' must hold numbers, but 2 rows do not"),
+    "mixed_percents": ("y,p\n1,50%\n0,0.2\n", {}, "percent sign in 1 of 2 rows only"),
+    "unknown_labels": ("y,p\nspam,0.5\nham,0.2\n", {}, "'ham', 'spam': say which one is positive with --pos-label"),
+    "wrong_label": ("y,p\nspam,0.5\nham,0.2\n", {"pos_label": "eggs"}, "'eggs' is none of the labels"),
+    "three_labels": ("y,p\na,0.5\nb,0.2\nc,0.1\n", {}, "must hold two labels, found 'a', 'b', 'c'"),
+    "missing_score": ("y,p\n1,0.5\n0,\n", {}, "rows without a value: 1 in 'p'. Fill them, or say --missing drop"),
+    "missing_label": ("y,p\n1,0.5\n,0.2\n0,0.1\n", {}, "rows without a value: 1 in 'y'"),
+    "nan_score": ("y,p\n1,0.5\n0,nan\n", {}, "rows without a value: 1 in 'p'"),
+    "nothing_left": ("y,p\n1,\n,0.2\n", {"missing": "drop"}, "no row left with both a label and a score"),
+    "date_as_score": ("y,p\n1,2024-01-01\n0,2024-01-02\n", {}, "of type DATE, not numbers"),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_explained(write, content, options, message):
+    with pytest.raises(TableError, match=message):
+        read(write(content), **options)
+
+
+def test_missing_rows_can_be_dropped(write):
+    path = write("y,p\n1,0.5\n0,\n,0.1\n0,nan\n0,0.25\n")
+    assert read(path, missing="drop").scores.tolist() == [0.5, 0.25]
+    with Table(path) as table:
+        assert table.rows(missing="drop").dropped == 3
+
+
+def test_groups_are_positions_among_their_names(write):
+    rows = read(write("y,p,tag\n1,0.5,b\n0,0.25,a\n1,0.75,b\n"), groups="tag")
+    assert rows.group_names == ["a", "b"]
+    assert rows.groups.tolist() == [1, 0, 1]
+
+
+def test_files_that_are_not_there(tmp_path, write):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        Table(str(tmp_path / "nothing.csv"))
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        Table(str(tmp_path / "*.csv"))
+    with pytest.raises(IsADirectoryError, match=r"write a pattern such as '.*/\*.parquet'"):
+        Table(str(tmp_path))
+    with pytest.raises(TableError, match=r"has the ending '.xlsx'; expected one of .csv"):
+        Table(write(b"PK", "table.xlsx"))
+    with pytest.raises(TableError, match=r"cannot read .* as parquet"):
+        Table(write(b"not parquet", "table.parquet"))
+
+
+def test_text_is_copied_as_it_is_written(write, tmp_path):
+    path = write("id,day,p\n007,01/02/2024,0.50\n010,,1e-3\n")
+    with Table(path, as_text=True) as table:
+        table.write({"high": f"{table.number('p')} > 0.1"}, tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines == ["id,day,p,high", "007,01/02/2024,0.50,true", "010,,1e-3,false"]
+
+
+def test_names_and_texts_are_quoted(write):
+    rows = read(write('"y""; DROP","p\'s"\nit\'s,0.5\nnot,0.25\n'), label='y"; DROP', score="p's", pos_label="it's")
+    assert rows.is_positive.tolist() == [True, False]
+    assert quoted('a"b') == '"a""b"'
+    assert literal("a'b") == "'a''b'"
+
+
+def test_writing_is_whole_or_not_at_all(write, tmp_path):
+    path, out = write(PLAIN), tmp_path / "out.csv"
+    with Table(path) as table:
+        assert table.write({"twice": "p * 2"}, out) == 3
+        assert out.read_text().splitlines() == ["y,p,twice", "1,0.5,1.0", "0,0.25,0.5", "1,0.75,1.5"]
+        with pytest.raises(TableError, match="has a column 'p' already"):
+            table.write({"p": "1"}, tmp_path / "other.csv")
+        with pytest.raises(TableError, match="its ending must be one of"):
+            table.write({"q": "1"}, tmp_path / "other.xlsx")
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            table.write({"q": "1"}, tmp_path / "nowhere" / "other.csv")
+        with pytest.raises(TableError, match="cannot read"):
+            table.write({"q": "error('no')"}, tmp_path / "other.csv")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "scores.csv"]

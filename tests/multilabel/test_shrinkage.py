@@ -1,0 +1,186 @@
+"""Shrinkage: what it promises at both ends, that it helps where labels are few, and that it does no harm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+
+from surecut import certify, get_metric, tune_expected, tune_threshold, tune_thresholds
+from surecut.multilabel.shrinkage import GRID, Groups, calibrate, check_shrinkage, group_edges
+
+
+def draw(random, rows, shift=-3.0, slope=2.0):
+    z = random.normal(size=rows)
+    eta = expit(slope * z + shift)
+    return (random.random(rows) < eta), eta
+
+
+def population_value(metric, threshold, score, eta):
+    accepted = score >= threshold
+    tp, fp = (eta * accepted).mean(), ((1 - eta) * accepted).mean()
+    return metric.value(fp, eta.mean() - tp, eta.mean())
+
+
+def test_kappa_zero_is_the_plain_cut():
+    random = np.random.default_rng(0)
+    y, s = draw(random, 300)
+    assert tune_threshold(y, s, shrinkage=0) == tune_threshold(y, s)
+    Y, S = np.column_stack((y, ~y)), np.column_stack((s, 1 - s))
+    assert tune_thresholds(Y, S, shrinkage=0.0) == tune_thresholds(Y, S)
+
+
+def test_a_large_kappa_is_the_expected_cut_of_calibrated_scores():
+    random = np.random.default_rng(1)
+    y, s = draw(random, 20_000)
+    shrunken = tune_threshold(y, s, shrinkage=1e9)
+    expected = tune_expected(s[:, None])
+    assert shrunken.threshold == pytest.approx(expected.thresholds[0], abs=0.03)
+    assert shrunken.shrinkage == pytest.approx(1e9)
+
+
+@pytest.mark.parametrize("name", ["f1", "am"])
+@pytest.mark.parametrize("warp", [lambda p: p, lambda p: p**2, lambda p: 1000 * np.log(p / (1 - p)) + 7])
+def test_on_few_rows_it_is_nearer_to_the_optimum(name, warp):
+    random = np.random.default_rng(2)
+    metric = get_metric(name)
+    _, eta = draw(random, 100_000)
+    plain, shrunken = [], []
+    for _ in range(100):
+        y, s = draw(random, 200)
+        plain.append(population_value(metric, tune_threshold(y, warp(s), metric=name).threshold, warp(eta), eta))
+        cut = tune_threshold(y, warp(s), metric=name, shrinkage="auto")
+        shrunken.append(population_value(metric, cut.threshold, warp(eta), eta))
+    difference = np.array(shrunken) - plain
+    assert difference.mean() > 2 * difference.std(ddof=1) / 10
+
+
+def test_with_many_positives_it_reaches_the_plain_cut_though_the_curve_is_no_sigmoid():
+    random = np.random.default_rng(3)
+    metric = get_metric("f1")
+
+    def curve(s):
+        return np.where(s > 0.8, 0.05, np.where(s > 0.6, 0.5, 0.01))
+
+    s = random.random(100_000)
+    y = random.random(len(s)) < curve(s)
+    population = np.linspace(0, 1, 10_001)
+    values = [
+        population_value(metric, tune_threshold(y, s, shrinkage=kappa).threshold, population, curve(population))
+        for kappa in (0, "auto")
+    ]
+    assert values[1] == pytest.approx(values[0], abs=1e-3)
+
+
+def test_many_labels_share_what_they_have_in_common():
+    random = np.random.default_rng(4)
+    shifts = random.uniform(-5, -1, size=30)
+    columns = [draw(random, 400, shift) for shift in shifts]
+    truth, scores = (np.column_stack([column[i] for column in columns]) for i in (0, 1))
+    metric = get_metric("f1")
+    population = [draw(random, 20_000, shift)[1] for shift in shifts]
+
+    def mean_value(cut):
+        pairs = zip(cut.thresholds, population, strict=True)
+        return np.mean([population_value(metric, threshold, eta, eta) for threshold, eta in pairs])
+
+    plain, shrunken = tune_thresholds(truth, scores), tune_thresholds(truth, scores, shrinkage="auto")
+    assert mean_value(shrunken) > mean_value(plain) + 0.01
+    assert shrunken.calibration in ("sigmoid", "beta")
+    defined = truth.any(axis=0)
+    assert (shrunken.shrinkage[defined] <= GRID[-1]).all()
+    assert set(shrunken.shared) == set(np.flatnonzero(~defined).tolist())
+
+
+def test_the_value_is_that_of_the_real_labels():
+    random = np.random.default_rng(5)
+    columns = [draw(random, 300) for _ in range(3)]
+    truth, scores = (np.column_stack([column[i] for column in columns]) for i in (0, 1))
+    for average in ("macro", "micro"):
+        cut = tune_thresholds(truth, scores, shrinkage=50, average=average)
+        plain = tune_thresholds(truth, scores, average=average)
+        assert cut.value <= plain.value + 1e-12
+        predicted = cut.predict(scores)
+        assert (cut.confusion.tp == (predicted & truth).sum(axis=0)).all()
+
+
+def test_weights_of_two_are_rows_twice():
+    random = np.random.default_rng(6)
+    y, s = draw(random, 200)
+    once = tune_threshold(np.repeat(y, 2), np.repeat(s, 2), shrinkage=30)
+    twice = tune_threshold(y, s, sample_weight=np.full(200, 2.0), shrinkage=30)
+    assert twice.threshold == pytest.approx(once.threshold, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.full(60, 0.5),
+        np.tile([0.0, 1.0], 30),
+        np.random.default_rng(0).choice([np.inf, -np.inf, 0.0], 60),
+        np.random.default_rng(0).normal(size=60) * 1e300,
+        np.r_[np.zeros(59), 1e300],
+        np.random.default_rng(0).integers(0, 5, 60),
+        np.random.default_rng(0).normal(size=60).astype(np.float32),
+    ],
+    ids=["constant", "zero and one", "infinities", "huge", "outlier", "integers", "float32"],
+)
+@pytest.mark.parametrize("kappa", [5.0, "auto"])
+def test_strange_scores(scores, kappa):
+    y = np.random.default_rng(1).random(60) < 0.3
+    cut = tune_threshold(y, scores, shrinkage=kappa)
+    assert not np.isnan(cut.threshold)
+    assert 0 <= cut.value <= 1
+
+
+def test_sparse_scores():
+    random = np.random.default_rng(7)
+    scores = sparse.random(400, 50, density=0.2, random_state=random, format="csr")
+    truth = scores.copy()
+    truth.data = (random.random(scores.nnz) < scores.data**2).astype(float)
+    cut = tune_thresholds(truth, scores, shrinkage="auto")
+    assert cut.predict(scores).shape == (400, 50)
+    assert np.isfinite(cut.value)
+
+
+def test_a_constraint_is_for_the_labels_themselves():
+    y, s = draw(np.random.default_rng(8), 100)
+    with pytest.raises(ValueError, match="leave shrinkage at 0"):
+        tune_threshold(y, s, shrinkage=5, constraint="precision>=0.1")
+    with pytest.raises(ValueError, match="cannot be tuned with shrinkage"):
+        tune_thresholds(y[:, None], s[:, None], shrinkage=5, constraint="precision>=0.1")
+
+
+@pytest.mark.parametrize("bad", ["often", -1, np.inf, np.nan, True])
+def test_bad_kappas_are_told(bad):
+    with pytest.raises(ValueError, match="shrinkage must"):
+        check_shrinkage(bad)
+
+
+def test_the_theorem_adds_what_shrinkage_may_cost():
+    y, s = draw(np.random.default_rng(9), 5000)
+    plain = certify(tune_threshold(y, s), method="theorem")
+    shrunken = certify(tune_threshold(y, s, shrinkage=100), method="theorem")
+    assert shrunken.regret_bound > plain.regret_bound
+
+
+def test_groups_hold_every_row_once():
+    for entries in (1, 63, 64, 65, 1000, 12_345):
+        edges = group_edges(entries)
+        assert edges[0] == 0
+        assert edges[-1] < entries
+        assert (np.diff(edges) > 0).all()
+
+
+def test_a_calibration_finds_the_curve():
+    random = np.random.default_rng(10)
+    y, s = draw(random, 50_000)
+    order = np.argsort(-s)
+    edges = group_edges(len(s))
+    middle = (edges + np.append(edges[1:], len(s))) // 2
+    positive = np.add.reduceat(y[order].astype(float), edges)
+    total = np.diff(edges, append=len(s)).astype(float)
+    groups = Groups(np.array([0, len(edges)]), s[order][middle], total - positive, positive, s.min(), s.max())
+    at = np.array([0.05, 0.2, 0.5, 0.8])
+    assert calibrate(groups).probability(at, np.zeros(4, dtype=int)) == pytest.approx(at, abs=0.03)
