@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,6 +191,17 @@ def upper_hull(points):
         for i, point in enumerate(points)
         if not any(below(point, left, right) for left in points[:i] for right in points[i + 1 :])
     ]
+
+
+def test_the_hull_of_more_rows_than_products_of_counts_can_hold(on_hull):
+    random = np.random.default_rng(0)
+    scores = random.normal(size=500).round(2)
+    tally = ScoreTally.from_scores(random.random(500) < 1 / (1 + np.exp(-scores)), scores)
+    rows = tally.rows * 10**10
+    many = replace(tally, weight=rows, rows=rows, squares=rows)
+    cut = tally.best_cut(on_hull)
+    assert many.hull.best_cut(on_hull).threshold == many.best_cut(on_hull).threshold == cut.threshold
+    np.testing.assert_array_equal(many.hull.accepted, tally.hull.accepted)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=1, max_size=30))

@@ -60,6 +60,15 @@ def test_the_value_from_rates_is_the_value_from_counts(metric, some_confusions):
         assert rates == pytest.approx(metric.evaluate(confusion), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("times", [10**9, 10**12])
+def test_more_rows_than_products_of_counts_can_hold(metric, some_confusions, times):
+    for confusion in some_confusions:
+        many = Confusion(*(times * cell for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn)))
+        value = metric.evaluate(confusion)
+        assert metric.evaluate(many) == pytest.approx(value, rel=1e-12, abs=1e-15, nan_ok=True)
+        assert metric.evaluate(many[np.newaxis])[0] == pytest.approx(value, rel=1e-12, abs=1e-15, nan_ok=True)
+
+
 def test_arrays_and_scalars_give_the_same_values(metric, some_confusions):
     cells = [np.array([getattr(one, cell) for one in some_confusions]) for cell in ("tp", "fp", "fn", "tn")]
     together = metric.evaluate(Confusion(*cells))

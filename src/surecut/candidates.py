@@ -212,7 +212,8 @@ def hull_of(candidates: Candidates) -> Hull:
     after some rounds is cleaned by one monotone chain. The first point on the first edge is kept too: a metric that is
     undefined where nothing is predicted, as precision is, has its highest best cut there.
     """
-    fp, tp = candidates.confusion.fp, candidates.confusion.tp
+    confusion = candidates.confusion.ready_for_products()
+    fp, tp = confusion.fp, confusion.tp
     kept = np.flatnonzero(np.concatenate(([True], (np.diff(fp) > 0) | (np.diff(tp) > 0))))
     for _ in range(64):
         inner = _above_chord(fp[kept], tp[kept])

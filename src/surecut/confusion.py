@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_predictions, as_weights, require_same_length
+from surecut._inputs import as_labels, as_predictions, as_weights, plain_number, require_same_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+LARGE = 2**31
+"""From so many rows on, products of two counts may exceed 64-bit integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,17 @@ class Confusion:
         """
         positive, negative = prior / self.positives, (1 - prior) / self.negatives
         return Confusion(self.tp * positive, self.fp * negative, self.fn * positive, self.tn * negative)
+
+    def ready_for_products(self) -> Confusion:
+        """The same cells; as floats where counts are so large that a product of two would not fit 64-bit integers.
+
+        >>> Confusion(tp=8, fp=2, fn=4, tn=10**12).ready_for_products()
+        Confusion(tp=8.0, fp=2.0, fn=4.0, tn=1000000000000.0)
+        """
+        if np.asarray(self.tp).dtype.kind not in "iu" or np.max(self.total, initial=0) < LARGE:
+            return self
+        cells = (self.tp, self.fp, self.fn, self.tn)
+        return Confusion(*(plain_number(np.asarray(cell, dtype=float)) for cell in cells))
 
     def __add__(self, other: Confusion) -> Confusion:
         return Confusion(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn, self.tn + other.tn)

@@ -156,6 +156,7 @@ class LinearFractionalMetric(Metric):
         """
 
     def evaluate(self, confusion: Confusion) -> Any:
+        confusion = confusion.ready_for_products()  # the weights of some metrics are counts themselves
         numerator, denominator = self.cells(confusion.positives, confusion.negatives)
         with np.errstate(invalid="ignore", divide="ignore"):
             top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
