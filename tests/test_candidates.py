@@ -193,6 +193,11 @@ def upper_hull(points):
     ]
 
 
+def test_the_hull_takes_names_of_metrics():
+    hull = ScoreTally.from_scores([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]).hull
+    assert hull.best_cut("f2") == hull.best_cut(FBeta(2.0))
+
+
 def test_the_hull_of_more_rows_than_products_of_counts_can_hold(on_hull):
     random = np.random.default_rng(0)
     scores = random.normal(size=500).round(2)

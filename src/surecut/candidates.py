@@ -18,7 +18,7 @@ from surecut import _kernels
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.cut import Cut
-from surecut.metrics import Metric
+from surecut.metrics import Metric, get_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,7 +198,8 @@ class Hull(Candidates):
     small: some 300 vertices at ten million rows.
     """
 
-    def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
+    def best_cut(self, metric: str | Metric = "f1", constraints: tuple[Constraint, ...] = ()) -> Cut:
+        metric = get_metric(metric)
         if not metric.on_hull or constraints:
             what = "a constrained cut" if constraints else f"the best cut for {metric.name}"
             raise ValueError(f"{what} need not lie on the ROC hull: tune it on the scores, or on their ScoreTally")
