@@ -32,8 +32,10 @@ from scipy import optimize, special
 
 import surecut
 from surecut import ScoreTally, certify, tune_threshold
-from surecut.certificates import bootstrap
-from surecut.certificates.certifying import confusion_at, uniform_limits, uniform_value_limits, value_limits
+from surecut.certificates.counts import confusion_at
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.resampling import resample
+from surecut.certificates.uniform import uniform_limits, uniform_value_limits
 from surecut.constraints import InfeasibleError
 from surecut.cut import Cut
 from surecut.metrics import Metric, Utility, get_metric
@@ -53,9 +55,8 @@ TUNING_SHARE = 1 / 3
 BLOCK = 250
 BLOCKS = 8
 """Of 250 repetitions each."""
-BOOTSTRAP_BLOCKS = 4
 RESAMPLES = 400
-"""The bootstrap is dear: fewer repetitions, and fewer resamples than the 2,000 by default."""
+"""The bootstrap is dear: fewer resamples than the 2,000 by default."""
 CASE = 1.5
 """The b of the case beside MAPIE."""
 
@@ -228,7 +229,7 @@ def bootstrapped(task: Task) -> dict[str, np.ndarray]:
         cuts = [tuned(tally, metric) for metric in METRICS]
         if None in cuts:
             continue
-        drawn = bootstrap.resample(cuts, tally, True, None, RESAMPLES, random, False)
+        drawn = resample(cuts, tally, True, None, RESAMPLES, random, False)
         for index, (metric, cut, one) in enumerate(zip(METRICS, cuts, drawn, strict=True)):
             lower, upper = np.nanquantile(one.values, [ERROR, 1 - ERROR]) - one.optimism
             found[repetition, index] = population.value(metric, cut.threshold), lower, upper
@@ -369,7 +370,7 @@ PARTS: dict[str, Callable[[Task], dict[str, np.ndarray]]] = {
     "bootstrap": bootstrapped,
     "constraint": constraint,
 }
-MOST_BLOCKS = {"mapie": MAPIE_BLOCKS, "regret": REGRET_BLOCKS, "bootstrap": BOOTSTRAP_BLOCKS, "constraint": 4}
+MOST_BLOCKS = {"mapie": MAPIE_BLOCKS, "regret": REGRET_BLOCKS, "constraint": 4}
 
 
 def cells(part: str) -> Iterator[tuple[float, int, bool]]:
@@ -720,7 +721,7 @@ def report(folder: Path) -> None:
 
 def default_folder() -> Path:
     """Blocks are kept per version of the sources that they depend on."""
-    sources = [Path(surecut.__file__).parent / f"{name}.py" for name in ("confidence", "certificates", "bootstrap")]
+    sources = sorted((Path(surecut.__file__).parent / "certificates").glob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in (*sources, Path(__file__)))).hexdigest()[:12]
     return Path.home() / ".cache" / "surecut" / f"certificates-{digest}"
 

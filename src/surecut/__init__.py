@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
     from surecut.candidates import Hull
-    from surecut.certificates.certifying import Certificate, certify
+    from surecut.certificates.certificate import Certificate
+    from surecut.certificates.certifying import certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    "Certificate": "surecut.certificates.certifying",
+    "Certificate": "surecut.certificates.certificate",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.cut",

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from surecut.certificates.certifying import Certificate
+    from surecut.certificates.certificate import Certificate
     from surecut.confusion import Confusion
     from surecut.cut import Cut
     from surecut.multilabel.cut import MultilabelCut

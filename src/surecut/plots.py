@@ -18,7 +18,7 @@ from surecut.tally import ScoreTally
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.certificates.certifying import Certificate
+    from surecut.certificates.certificate import Certificate
     from surecut.cut import Cut
     from surecut.multilabel.cut import MultilabelCut
     from surecut.tuning import MetricLike
@@ -235,7 +235,8 @@ class CertificateDisplay:
         For a cut that was tuned on other rows these rows are kept aside, and the certificate is the sharper
         ``"holdout"``.
         """
-        from surecut.certificates.certifying import certify, curve_band
+        from surecut.certificates.certifying import certify
+        from surecut.certificates.uniform import curve_band
 
         if cut is None:
             cut = tally.best_cut(get_metric(metric))

@@ -7,7 +7,8 @@ import pytest
 
 from surecut import Cut, InfeasibleError, ScoreTally, tune_threshold
 from surecut.certificates.assurance import _nested_share
-from surecut.certificates.certifying import confusion_at, row_worth
+from surecut.certificates.counts import confusion_at
+from surecut.certificates.holdout import row_worth
 from surecut.constraints import parse_constraints
 
 

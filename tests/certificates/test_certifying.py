@@ -11,14 +11,11 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from surecut import Confusion, Cut, PlugInClassifier, ScoreTally, certify, tune_threshold
-from surecut.certificates.certifying import (
-    METHODS,
-    confusion_at,
-    depends_on_prior,
-    row_worth,
-    uniform_limits,
-    value_limits,
-)
+from surecut.certificates.certifying import METHODS
+from surecut.certificates.counts import confusion_at
+from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.priors import depends_on_prior
+from surecut.certificates.uniform import uniform_limits
 from surecut.metrics import (
     AM,
     CATALOGUE,
@@ -253,7 +250,7 @@ def test_uniform_is_far_tighter_than_the_theorem():
 
 
 def test_many_thresholds_are_bounded_in_blocks(samples, monkeypatch):
-    import surecut.certificates.certifying as module
+    import surecut.certificates.uniform as module
 
     tally = ScoreTally.from_scores(*samples[1])
     confusion = confusion_at(tally.best_cut("f1"), tally)

@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from surecut import ScoreTally, certify
-from surecut.certificates.certifying import confusion_at, uniform_limits, value_limits
+from surecut.certificates.counts import confusion_at
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.uniform import uniform_limits
 from surecut.metrics import Utility, get_metric
 
 ERROR = 0.1

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.candidates import Candidates
-from surecut.certificates.certifying import Bands, bands, frequencies, row_worth, value_limits
 from surecut.certificates.confidence import least_shares
+from surecut.certificates.counts import frequencies
+from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.uniform import Bands, bands
 from surecut.constraints import TOLERANCE, InfeasibleError
 
 if TYPE_CHECKING:

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates.bootstrap import resample
-from surecut.certificates.certifying import confusion_at, uniform_limits, value_limits
 from surecut.certificates.confidence import share_limits
+from surecut.certificates.counts import confusion_at
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.resampling import resample
+from surecut.certificates.uniform import uniform_limits
 from surecut.constraints import InfeasibleError, parse_constraints
 from surecut.cut import UnknownMetric
 from surecut.metrics import FunctionMetric

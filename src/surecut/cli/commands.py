@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.certificates.assurance import assured_cut
-from surecut.certificates.certifying import Certificate, certify
+from surecut.certificates.certificate import Certificate
+from surecut.certificates.certifying import certify
 from surecut.cli import printing
 from surecut.cli.files import SCORE_NAMES, TableError, missing_sql, quoted
 from surecut.constraints import parse_constraints

@@ -16,7 +16,7 @@ from surecut.cut import number_to_json
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
-    from surecut.certificates.certifying import Certificate
+    from surecut.certificates.certificate import Certificate
     from surecut.certificates.drift import DriftReport
     from surecut.cli.files import Rows
     from surecut.cut import Cut

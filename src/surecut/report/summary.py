@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 import numpy as np
 
 from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
-from surecut.certificates.certifying import curve_band
+from surecut.certificates.uniform import curve_band
 from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
 from surecut.tally import ScoreTally
 

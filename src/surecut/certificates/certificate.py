@@ -1,0 +1,85 @@
+"""A certificate: what is promised of a cut, in numbers and in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FRESH = "the rows are a random sample, one independent of the other, from where the cut will be used"
+
+ONE_MODEL = "one fixed model gave all scores, and was not trained on these rows"
+
+KEPT_ASIDE = "these rows did not tune the cut"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is promised of a cut on new rows, with which confidence, and under which assumptions.
+
+    Attributes
+    ----------
+    lower, upper
+        Limits of the metric's value on new rows; *each* holds with the confidence, so that the value is at least
+        `lower`, or at most `upper`, whichever one cares for.
+    regret_bound
+        By how much the best threshold of this same model can be better, with the same confidence; None where the
+        method does not say. Never a statement on other models.
+    value
+        The metric on the rows that were given.
+    metric, threshold, method, confidence, rows
+        What was certified, how, and on how many rows.
+    exact
+        Whether the limits are those of an exact test, without caution.
+    assumptions
+        What must be true for the promise to hold.
+    threshold_spread
+        With ``"bootstrap"`` on the tuning rows: the middle 80 % of the thresholds that resampled rows choose. It shows
+        how settled the threshold is; it is no confidence interval.
+    """
+
+    lower: float
+    upper: float
+    regret_bound: float | None
+    value: float
+    metric: str
+    threshold: float
+    method: str
+    confidence: float
+    rows: int
+    exact: bool
+    assumptions: tuple[str, ...]
+    threshold_spread: tuple[float, float] | None = None
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether nothing is promised that was not known before."""
+        return bool(self.regret_bound is not None and self.method == "theorem" and self.regret_bound >= 1)
+
+    def __str__(self) -> str:
+        return _sentence(self)
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import certificate_html
+
+        return certificate_html(self)
+
+
+def _sentence(certificate: Certificate) -> str:
+    """The promise in words that need no statistics."""
+    name, rows = certificate.metric, f"{certificate.rows:,}"
+    confident = f"With {certificate.confidence:.4g} % confidence".replace(
+        f"{certificate.confidence:.4g}", f"{100 * certificate.confidence:.4g}"
+    )
+    if certificate.method == "theorem":
+        vacuous = " That says nothing: the bound is vacuous." if certificate.vacuous else ""
+        return (
+            f"{confident}, by Theorem 3 of the paper, tuning on {rows} rows costs at most "
+            f"{certificate.regret_bound:.3g} of {name} against the best threshold of this model.{vacuous}"
+        )
+    about = "about " if certificate.method == "bootstrap" else ""
+    promise = (
+        f"{confident} the {name} of this cut on new rows is at least {about}{certificate.lower:.4f} "
+        f"(it is {certificate.value:.4f} on these {rows} rows)"
+    )
+    if certificate.regret_bound is not None:
+        promise += f", and no other threshold of this model is better by more than {certificate.regret_bound:.4f}"
+    return f"{promise}."

@@ -1,0 +1,160 @@
+"""``method="holdout"``: rows that neither trained nor tuned. Valid for every sample size.
+
+Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little cautious for the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, Certificate
+from surecut.certificates.confidence import FallTo, share_limits, three_part_limit, two_share_limit
+from surecut.certificates.counts import confusion_at, value_at
+from surecut.certificates.priors import possible_priors
+from surecut.metrics import LinearFractionalMetric, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.cut import Cut
+    from surecut.tally import ScoreTally
+
+PRIOR_SHARE = 0.2
+"""The share of the error of a hold-out limit that is spent on the prior, where the metric depends on it."""
+
+
+def holdout_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
+    confusion = confusion_at(cut, tally)
+    value = value_at(cut, confusion, tally)
+    cells = np.array([confusion.tp, confusion.fp, confusion.fn, confusion.tn], dtype=float)
+    lower, upper, exact = value_limits(cut.metric, cells, 1 - confidence, tally.given_prior)
+    assumptions = [FRESH, ONE_MODEL, KEPT_ASIDE]
+    if tally.given_prior is not None:
+        assumptions.append(
+            f"a share {tally.given_prior:g} of the new rows is positive, and within the classes nothing changed"
+        )
+    return Certificate(
+        lower=lower,
+        upper=upper,
+        regret_bound=None,
+        value=value,
+        metric=cut.metric.name,
+        threshold=cut.threshold,
+        method="holdout",
+        confidence=confidence,
+        rows=int(cells.sum()),
+        exact=exact,
+        assumptions=tuple(assumptions),
+    )
+
+
+def value_limits(
+    metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None = None
+) -> tuple[float, float, bool]:
+    """Lower and upper limit of a metric from the counts (tp, fp, fn, tn) of independent rows; whether they are exact.
+
+    A row of each cell is worth something above and below the bar. Where only two kinds of rows count, their ratio is
+    a share (F₁: TP among TP + FP + FN) and the limits are Clopper–Pearson's. Three kinds leave one unknown share beside
+    the value. For other metrics the classes are taken as given, and the prior, if it matters, within limits.
+    """
+    worth = None if given_prior is not None else row_worth(metric)
+    if worth is not None:
+        kinds, of_cell = np.unique(np.stack(worth), axis=1, return_inverse=True)
+        counts = np.bincount(of_cell.ravel(), weights=cells, minlength=kinds.shape[1])
+        counting = (kinds != 0).any(axis=0)
+        (numerators, denominators), counts = kinds[:, counting], counts[counting]
+        if len(counts) == 2:
+            return *_binomial_limits(numerators, denominators, counts, error), True
+        if len(counts) == 3 and (denominators > 0).all():
+            lower = three_part_limit(numerators, denominators, counts, error)
+            return lower, -three_part_limit(-numerators, denominators, counts, error), False
+    return *_limits_by_class(metric, cells, error, given_prior), False
+
+
+def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """What a row of each cell (tp, fp, fn, tn) adds to the numerator and to the denominator, if that is constant.
+
+    It is where the coefficients of FP and FN do not depend on the prior and the constant one is affine in it.
+    """
+    if not isinstance(metric, LinearFractionalMetric):
+        return None
+    at = np.array([np.concatenate(metric.coefficients(prior)) for prior in (0.25, 0.5, 0.75)])
+    slope = 4 * (at[1] - at[0])
+    bent = np.abs(at[2] - 2 * at[1] + at[0]) > 1e-12 * np.abs(at).max()
+    constant = np.abs(slope[[1, 2, 4, 5]]) <= 1e-12 * np.abs(at).max()
+    if bent.any() or not constant.all():
+        return None
+    numerators, denominators = (
+        _without_rounding(np.array([start + rise, start + of_fp, start + rise + of_fn, start]))
+        for start, rise, of_fp, of_fn in (
+            (at[0, i] - slope[i] / 4, slope[i], at[0, i + 1], at[0, i + 2]) for i in (0, 3)
+        )
+    )
+    return numerators, denominators
+
+
+def _without_rounding(worth: NDArray[np.float64]) -> NDArray[np.float64]:
+    scale = np.abs(worth).max()
+    return np.asarray(np.round(worth / scale, 12) * scale) if scale else worth
+
+
+def _binomial_limits(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64], counts: NDArray[np.float64], error: float
+) -> tuple[float, float]:
+    (n0, n1), (d0, d1) = numerators, denominators
+    better = 1 if n1 * d0 > n0 * d1 else 0
+    low, high = share_limits(counts[better], counts.sum(), error)
+
+    def value(share: float) -> float:
+        of_kind = np.array([1 - share, share]) if better else np.array([share, 1 - share])
+        return float(numerators @ of_kind / (denominators @ of_kind))
+
+    return value(low), value(high)
+
+
+def _limits_by_class(
+    metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None
+) -> tuple[float, float]:
+    tp, fp, fn, tn = cells
+    positives, negatives = tp + fn, fp + tn
+    priors, left = possible_priors(metric, positives, positives + negatives, error, given_prior, PRIOR_SHARE, 7)
+    fall_to = _fall_to(metric, priors[:, None])
+
+    def rise_to(tnr: Any, value: Any) -> Any:  # the same for −Ψ, which falls in the true rates
+        return 1 - fall_to(1 - tnr, -value)
+
+    estimates = metric.value(fp=fp / negatives * (1 - priors), fn=fn / positives * priors, prior=priors)
+    least, most = (metric.value(fp=share * (1 - priors), fn=share * priors, prior=priors) for share in (1.0, 0.0))
+    lower = two_share_limit(fall_to, (fp, negatives), (fn, positives), float(np.min(least)), estimates, left)
+    upper = two_share_limit(rise_to, (tn, negatives), (tp, positives), float(np.min(-most)), -estimates, left)
+    return lower, -upper
+
+
+def _fall_to(metric: Metric, prior: NDArray[np.float64]) -> FallTo:
+    """For a false positive rate and a value, the false negative rate at which the metric has that value."""
+    if isinstance(metric, LinearFractionalMetric):
+        (a0, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
+
+        def solved(fpr: Any, value: Any) -> Any:
+            fp = fpr * (1 - prior)
+            at_zero, slope = a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * prior
+            return np.divide(at_zero, slope, out=np.where(at_zero > 0, 2.0, -1.0), where=slope > 0)
+
+        return solved
+
+    def bisected(fpr: Any, value: Any) -> Any:
+        def excess(fnr: Any) -> Any:
+            return metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior) - value
+
+        low: Any = np.zeros(np.broadcast_shapes(np.shape(fpr), prior.shape))
+        high: Any = low + 1
+        never, at_once = excess(high) > 0, excess(low) <= 0
+        for _ in range(45):
+            middle = (low + high) / 2
+            above = excess(middle) > 0
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.where(never, 2.0, np.where(at_once, -1.0, low))
+
+    return bisected

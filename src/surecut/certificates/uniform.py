@@ -1,0 +1,197 @@
+"""``method="uniform"``: any rows, also those that tuned the cut. Valid for every sample size.
+
+The limits hold for all thresholds at once, so that it does not matter how the threshold was chosen; so does the bound
+on the regret against the best threshold of this model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
+from surecut.certificates.confidence import least_shares
+from surecut.certificates.counts import confusion_at, frequencies, value_at
+from surecut.certificates.priors import PRIORS, depends_on_prior, possible_priors
+from surecut.confusion import Confusion
+from surecut.metrics import LinearFractionalMetric, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.cut import Cut
+    from surecut.tally import ScoreTally
+
+STEPS_SHARE = 0.2
+"""The share of the error of a regret bound that is spent on what lies between two thresholds."""
+
+THRESHOLDS = 4096
+"""More thresholds than this are bounded in blocks."""
+
+
+def uniform_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
+    confusion = confusion_at(cut, tally)
+    value = value_at(cut, confusion, tally)
+    lower, upper, regret = uniform_limits(cut.metric, tally, confusion, 1 - confidence)
+    assumptions = [FRESH, ONE_MODEL]
+    if cut.constraints:
+        assumptions.append("the regret is against every threshold, also those that break the constraint")
+    return Certificate(
+        lower=lower,
+        upper=upper,
+        regret_bound=regret,
+        value=value,
+        metric=cut.metric.name,
+        threshold=cut.threshold,
+        method="uniform",
+        confidence=confidence,
+        rows=int(tally.rows.sum()),
+        exact=False,
+        assumptions=tuple(assumptions),
+    )
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Limits of the false positive and the false negative rate of some thresholds, and of the prior, all at once."""
+
+    fpr: tuple[NDArray[np.float64], NDArray[np.float64]]
+    fnr: tuple[NDArray[np.float64], NDArray[np.float64]]
+    priors: NDArray[np.float64]
+
+    def value(self, metric: Metric, best: bool) -> NDArray[np.float64]:
+        """The metric at the best (or worst) rates that are possible: a row for every prior, a column a threshold."""
+        prior = self.priors[:, None]
+        fpr, fnr = (self.fpr[0], self.fnr[0]) if best else (self.fpr[1], self.fnr[1])
+        return np.asarray(metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior))
+
+
+def bands(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float, sides: int) -> Bands:
+    """Bands that hold for every threshold at once, at the thresholds of some confusions (counts of this tally's rows).
+
+    `sides` is 1 where only the lower or only the upper limits are used, 2 where both are.
+    """
+    negatives, positives = (int(total) for total in tally.rows.sum(axis=0))
+    fixed = tally.given_prior is not None or not depends_on_prior(metric)
+    each = error / (2 if fixed else 3)
+    priors, _ = possible_priors(metric, positives, positives + negatives, each, tally.given_prior, 1.0, PRIORS)
+    fpr = np.atleast_1d(confusion.fp) / max(negatives, 1)
+    fnr = np.atleast_1d(confusion.fn) / max(positives, 1)
+    return Bands(
+        fpr=(least_shares(fpr, negatives, each / sides), 1 - least_shares(1 - fpr, negatives, each / sides)),
+        fnr=(least_shares(fnr, positives, each / sides), 1 - least_shares(1 - fnr, positives, each / sides)),
+        priors=priors,
+    )
+
+
+def uniform_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float, float]:
+    """Lower and upper limit of the value at a cut, and of its regret, whatever rows chose it."""
+    return *uniform_value_limits(metric, tally, confusion, error), uniform_regret(metric, tally, confusion, error)
+
+
+def uniform_value_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float]:
+    """Lower and upper limit of the value at a cut, each one-sided, whatever rows chose it."""
+    one_sided = bands(metric, tally, confusion, error, sides=1)
+    lower = float(_defined(one_sided.value(metric, best=False), metric, worst=True).min())
+    upper = float(_defined(one_sided.value(metric, best=True), metric, worst=False).max())
+    return lower, upper
+
+
+def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
+    """Upper limit of what the best threshold of this model is worth more than the cut, whatever rows chose it.
+
+    Against far rivals by the bands: the worst of the cut, the best of the rival. Against near ones by what lies between
+    the two thresholds, which is known far better than either side of it: a rival that rejects thirty positives fewer
+    has about thirty fewer, whatever the number itself. So the bound falls with the sample about as n^(−2/3), as the
+    regret does.
+    """
+    cells = ("tp", "fp", "fn", "tn")
+    blocks = _blocks_of(tally.confusion)
+    rivals = Confusion(*(np.append(getattr(confusion, cell), getattr(blocks, cell)) for cell in cells))
+    of_bands = error * (1 - STEPS_SHARE) if isinstance(metric, LinearFractionalMetric) else error
+    at_cut, at_rivals = (bands(metric, tally, some, of_bands, sides=2) for some in (confusion, rivals))
+    ahead = at_rivals.value(metric, best=True) - _defined(at_cut.value(metric, best=False), metric, worst=True)
+    if isinstance(metric, LinearFractionalMetric):
+        fpr, fnr = _steps(tally, confusion, rivals, error * STEPS_SHARE)
+        ahead = np.fmin(ahead, _ahead_by_steps(metric, at_cut, fpr, fnr))
+    return float(max(0.0, np.nanmax(ahead)))
+
+
+def _steps(
+    tally: ScoreTally, confusion: Confusion, rivals: Confusion, error: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least that the false positive and the false negative rate change by from the cut to each rival.
+
+    Between a row and the k-th after it lies as much as before the k-th of all rows, in distribution: so one band, at
+    the error divided by the number of rows, holds from every row on. A rival lies on one side of the cut, where it has
+    more of one kind and fewer of the other; where that is not known, as for the first, which predicts like the cut,
+    it has fewer of both.
+    """
+    negatives, positives = (int(total) for total in tally.rows.sum(axis=0))
+    more_fp, fewer_fn = rivals.fp - confusion.fp, confusion.fn - rivals.fn
+    below = (more_fp >= 0) & (fewer_fn >= 0)
+    above = (more_fp <= 0) & (fewer_fn <= 0)
+    below[0] = above[0] = False
+    below, above = below & ~above, above & ~below
+
+    def changes(more: NDArray[Any], grows: NDArray[np.bool_], rows: int) -> NDArray[np.float64]:
+        each = error / 4 / (rows + 1)
+        at_least = least_shares(np.maximum(more - 1, 0) / max(rows, 1), rows, each)
+        at_most = 1 - least_shares(1 - np.maximum(-more, 0) / max(rows, 1), rows, each)
+        return np.where(grows, at_least, -at_most)
+
+    return changes(more_fp, below, negatives), changes(-fewer_fn, above, positives)
+
+
+def _ahead_by_steps(
+    metric: LinearFractionalMetric, at_cut: Bands, fpr: NDArray[np.float64], fnr: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What rivals are ahead by at most, given steps from the cut: (a − Ψ b)·Δ / (denominator at the rival).
+
+    Ψ and the denominator at the cut are those that the bands allow. NaN where a step leads out of the unit square.
+    """
+    prior = at_cut.priors[:, None]
+    (_, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
+    fp, fn = fpr * (1 - prior), fnr * prior
+    corners = [(i, j) for i in (0, 1) for j in (0, 1)]
+    denominators = [b0 + b1 * at_cut.fpr[i] * (1 - prior) + b2 * at_cut.fnr[j] * prior for i, j in corners]
+    change = b1 * fp + b2 * fn
+    least, most = (pick.reduce(denominators) + change for pick in (np.minimum, np.maximum))
+    found = np.full(np.broadcast_shapes(least.shape, fp.shape), -np.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for best in (False, True):
+            value = at_cut.value(metric, best)
+            gain = (a1 - value * b1) * fp + (a2 - value * b2) * fn
+            found = np.maximum(found, np.where(gain > 0, gain / least, gain / most))
+    outside = (at_cut.fpr[0] + fpr < 0) | (at_cut.fnr[0] + fnr < 0) | (least <= 0)
+    return np.where(outside, np.nan, found)
+
+
+def curve_band(
+    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions."""
+    both = bands(metric, frequencies(tally, "the band of a curve"), confusion, 1 - confidence, sides=2)
+    lower = _defined(both.value(metric, best=False), metric, worst=True).min(axis=0)
+    upper = _defined(both.value(metric, best=True), metric, worst=False).max(axis=0)
+    return lower, upper
+
+
+def _defined(values: NDArray[np.float64], metric: Metric, worst: bool) -> NDArray[np.float64]:
+    """Values with the metric's own extreme in place of undefined ones."""
+    if not np.isnan(values).any():
+        return values
+    corners = np.array([metric.value(fp=fp, fn=fn, prior=0.5) for fp in (0.0, 0.5) for fn in (0.0, 0.5)])
+    return np.where(np.isnan(values), np.nanmin(corners) if worst else np.nanmax(corners), values)
+
+
+def _blocks_of(confusion: Confusion) -> Confusion:
+    """The best that the thresholds of a block could have: its smallest FP and its smallest FN."""
+    many = len(confusion.tp)
+    if many <= THRESHOLDS:
+        return confusion
+    edges = np.linspace(0, many - 1, THRESHOLDS).astype(int)
+    first, last = confusion[edges[:-1]], confusion[edges[1:]]
+    return Confusion(tp=last.tp, fp=first.fp, fn=last.fn, tn=first.tn)
