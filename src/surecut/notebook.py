@@ -23,7 +23,9 @@ def cut_html(cut: Cut) -> str:
     facts = {
         cut.metric.name: f"{cut.value:.4f} on the {cut.rows:,} rows that tuned it",
         "equivalent": f"every threshold in ({lower:.6g}, {upper:.6g}]",
-        "positive": f"{cut.prior:.2%}" + (" (given)" if cut.prior_given else ""),
+        "positive": ("" if cut.pos_label is None else f"{cut.pos_label!r}, ")
+        + f"{cut.prior:.2%}"
+        + (" (given)" if cut.prior_given else ""),
     }
     if cut.constraints:
         facts["subject to"] = " and ".join(cut.constraints)

@@ -421,6 +421,7 @@ class MultilabelDisplay:
 
 def _tally_for(cut: Cut, y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any) -> ScoreTally:
     """Rows at the prior for which a cut was tuned."""
+    pos_label = cut.positive_in(y_true, pos_label)
     tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
     return tally.with_prior(cut.prior) if cut.prior_given else tally
 

@@ -102,8 +102,8 @@ class TestTune:
             ("jacard", "did you mean 'jaccard'"),
             ("utility(fp=2)", "must not be worth more than a true negative"),
             ("utility(fb=-2)", "unexpected keyword argument 'fb'"),
-            ("utility(fp)", "each parameter must read name=number"),
-            ("tversky(alpha=1)", "missing 1 required positional argument: 'beta'"),
+            ("utility(fp)", "expected a number or name=number"),
+            ("tversky(alpha=1)", "missing a required argument: 'beta'"),
         ],
     )
     def test_metrics_that_do_not_exist(self, file, text, message):

@@ -6,7 +6,6 @@ misspelt or missing; 3 `check` found a change.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -156,9 +155,10 @@ def tune(
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
     from surecut.cut import require_folder
+    from surecut.metrics import get_metric
 
     with _explained(context):
-        metrics = [_metric(one) for one in metric or ["f1"]]
+        metrics = [get_metric(one) for one in metric or ["f1"]]
         names = _names(metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
@@ -382,25 +382,6 @@ def demo(
         from surecut.cli import demo as story
 
         story.show(out, seed)
-
-
-def _metric(text: str) -> Metric:
-    """A metric by its name, or by its name with parameters: ``utility(fp=-2, fn=-100)``."""
-    from surecut.metrics import WITH_PARAMETERS, get_metric
-
-    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
-    if match is None or match.group(1).lower() not in WITH_PARAMETERS:
-        return get_metric(text)
-    name, listed = match.group(1).lower(), match.group(2)
-    pairs = re.findall(r"(\w+)\s*=\s*([-+.\deE]+)", listed)
-    try:
-        if re.sub(r"\w+\s*=\s*[-+.\deE]+", "", listed).strip(" ,"):
-            raise ValueError("each parameter must read name=number")
-        return WITH_PARAMETERS[name](**{key: float(value) for key, value in pairs})
-    except TypeError as error:
-        raise ValueError(f"cannot make the metric {text!r}: {str(error).partition(') ')[2] or error}") from None
-    except ValueError as error:
-        raise ValueError(f"cannot make the metric {text!r}: {error}") from None
 
 
 def _names(metrics: list[Metric]) -> list[str]:
