@@ -321,6 +321,11 @@ _KINDS: dict[str, Callable[[str], Any]] = {
 }
 
 
+def label_text(label: Any) -> str:
+    """A label for people; of several columns, its parts."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
 def plain_label(label: Any) -> Any:
     """A class's label as Python has it; None for 1 and True, which need no name."""
     plain = label.item() if isinstance(label, np.generic) else label

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from surecut.cut import label_text
+
 if TYPE_CHECKING:
     from surecut.certificates.certifying import Certificate
     from surecut.confusion import Confusion
@@ -39,7 +41,7 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
         f'<th style="{CELL}">{escape(name)}</th>' for name in ("label", "threshold", cut.metric.name, "positives")
     )
     rows = "".join(
-        f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(str(cut.labels[i]))}</th>'
+        f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(cut.labels[i]))}</th>'
         f'<td style="{CELL}">{cut.thresholds[i]:.6g}</td><td style="{CELL}">{cut.per_label[i]:.4f}</td>'
         f'<td style="{CELL}">{cut.confusion.positives[i]:,.6g}</td></tr>'
         for i in shown

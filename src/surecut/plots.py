@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from surecut.cut import label_text
 from surecut.metrics import get_metric
 from surecut.tally import ScoreTally
 
@@ -356,7 +357,7 @@ class MultilabelDisplay:
             left.legend(loc="best")
         right.axvline(self.cut.value, color="grey", linestyle="--", label=f"{self.cut.average} {self.cut.value:.4g}")
         right.legend(loc="best")
-        left.set_yticks(rows, [str(self.cut.labels[i]) for i in self.positions])
+        left.set_yticks(rows, [label_text(self.cut.labels[i]) for i in self.positions])
         if not left.yaxis_inverted():
             left.invert_yaxis()
         left.set_xlabel("threshold")

@@ -95,7 +95,7 @@ class MultilabelCut:
     >>> cut.predict([[0.5, 0.5]])
     array([[ True, False]])
     >>> print(cut)
-    2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows
+    2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows each
     """
 
     labels: tuple[Any, ...]
@@ -322,7 +322,10 @@ class MultilabelCut:
         )
 
     def __str__(self) -> str:
-        rows = int(self.rows[0]) if (self.rows == self.rows[0]).all() else int(self.rows.sum())
+        if (self.rows == self.rows[0]).all():
+            rows = f"{self.rows[0]:,} rows{' each' if len(self) > 1 else ''}"
+        else:
+            rows = f"{self.rows.sum():,} rows in all"
         if self.average == "macro":
             kind = "each with a threshold of its own" if len(self) > 1 else "with a threshold of its own"
         else:
@@ -338,7 +341,7 @@ class MultilabelCut:
         count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
         tail = f" ({'; '.join(notes)})" if notes else ""
         what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
-        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows:,} rows{tail}"
+        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows}{tail}"
 
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"
