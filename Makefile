@@ -3,7 +3,10 @@
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.surecut-ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+READY := $(VENV)/.surecut-ready
+DEVELOP := $(VENV)/.surecut-develop
+DOCS := $(VENV)/.surecut-docs
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
@@ -15,44 +18,56 @@ help:
 	@echo "make lint     ruff, formatting, mypy"
 	@echo "make docs     build the documentation into docs/_build/html, offline, warnings as errors"
 	@echo "make bench    speed beside the peers and the physical limit (about a quarter of an hour)"
-	@echo "make install  only set up .venv"
+	@echo "make install  only set up .venv, for all of these but docs and bench"
 	@echo "make clean    remove .venv and caches"
 
-install: $(STAMP)
+install: $(DEVELOP)
 
-# The stamp is written last: a set-up that was interrupted is done again.
-$(STAMP): pyproject.toml
+# What a user needs comes first, and is all that the demo waits for; tests, linters and the documentation add their own.
+# Each stamp is written last: a set-up that was interrupted is done again.
+$(READY): pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "surecut needs Python 3.11 or newer, and found none. Install it (Debian: apt-get install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; fi
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@rm -f $(STAMP)
-	@echo "setting up $(VENV) with $(PYTHON): a minute or two"
+	@rm -f $(READY) $(DEVELOP) $(DOCS)
+	@echo "setting up $(VENV) with $(PYTHON): a minute or so"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fast,files,cli,plots,report]" --group test --group lint
-	@touch $(STAMP)
+	@$(PIP) --upgrade "pip>=25.1"
+	@$(PIP) --editable ".[fast,files,cli,plots,report]"
+	@touch $(READY)
 
-demo: $(STAMP)
+$(DEVELOP): $(READY)
+	@rm -f $(DEVELOP)
+	@echo "adding what tests and linters need to $(VENV): a minute or two"
+	@$(PIP) --group test --group lint
+	@touch $(DEVELOP)
+
+$(DOCS): $(READY)
+	@rm -f $(DOCS)
+	@echo "adding what the documentation needs to $(VENV)"
+	@$(PIP) --group docs
+	@touch $(DOCS)
+
+demo: $(READY)
 	@$(BIN)/surecut demo
 
-test: $(STAMP)
+test: $(DEVELOP)
 	$(BIN)/python -m pytest -q -n 2
 
-lint: $(STAMP)
+lint: $(DEVELOP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+docs: $(DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
+bench: $(DEVELOP)
+	@$(PIP) --group bench || echo "the peers MAPIE and xCOLUMNs could not be installed: their rows are left out"
 	$(BIN)/python benchmarks/tuning.py
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/frames.py
 	$(BIN)/python benchmarks/readme_table.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

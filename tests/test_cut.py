@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surecut import Confusion, Cut, tune_threshold
+from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
 from surecut import cut as cut_module
 from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
 
@@ -183,13 +183,14 @@ def without(key):
         ("[1, 2]", 'expected an object with "schema"'),
         ("null", 'expected an object with "schema"'),
         (document(schema="other/thing"), 'expected an object with "schema"'),
-        (document(schema_version=2), "its schema version is 2, this surecut reads 1"),
+        (document(schema_version=1), "its schema version is 1, this surecut reads 2"),
         (without("schema_version"), "its schema version is None"),
         (without("threshold"), "'threshold' is missing"),
         (without("interval"), "'interval' is missing"),
         (without("confusion"), "'confusion' is missing"),
         (without("metric"), "'metric' is missing"),
         (without("tuning"), "'tuning' is missing"),
+        (without("pos_label"), "'pos_label' is missing"),
         (document(threshold=math.nan), "its threshold is NaN"),
         (document(threshold="nan"), "its threshold is NaN"),
         (document(threshold=None), "expected a number, got None"),
@@ -286,12 +287,59 @@ def test_sql_in_dialects():
         cut_at(0.5).to_sql("score", "oracle")
 
 
+# What True means
+
+
+@pytest.mark.parametrize("label", ["yes", 0, 2.5, False, "ja, gewiß", np.str_("no"), np.int64(3)])
+def test_a_cut_remembers_the_positive_label(label, tmp_path):
+    other = "other" if isinstance(label, str) else 1
+    labels = [other, other, label, label]
+    tuned = [
+        tune_threshold(labels, SCORES, pos_label=label),
+        tune_threshold(labels, SCORES, pos_label=label, metric=["f1"])["f1"],
+        ScoreTally.from_scores(labels, SCORES, pos_label=label).best_cut(),
+        sum([ScoreTally.from_scores(labels, SCORES, pos_label=label)] * 2).best_cut(),
+    ]
+    for cut in tuned:
+        assert cut.pos_label == label
+        assert type(cut.pos_label) in (str, int, float, bool)
+        cut.save(tmp_path / "cut.json")
+        assert Cut.load(tmp_path / "cut.json") == cut
+        assert f"predict {cut.pos_label!r} where" in str(cut)
+
+
+@pytest.mark.parametrize("label", [1, True, 1.0, np.int8(1), None])
+def test_1_and_true_need_no_name(label):
+    cut = tune_threshold([0, 0, 1, 1], SCORES, pos_label=label)
+    assert cut.pos_label is None
+    assert cut.to_dict()["pos_label"] == 1
+    assert Cut.from_dict(cut.to_dict()) == cut
+
+
+def test_new_rows_are_read_by_the_cuts_own_label():
+    cut = tune_threshold(["a", "a", "b", "b"], SCORES, pos_label="b")
+    fresh = ["b", "a"] * 50, np.linspace(0, 1, 100)
+    named = certify(cut, *fresh)
+    assert named == certify(cut, *fresh, pos_label="b")
+    assert named == certify(cut, [label == "b" for label in fresh[0]], fresh[1])  # booleans say it themselves
+    zero = tune_threshold([1, 1, 0, 0], SCORES, pos_label=0)
+    assert zero.positive_in(np.array([True, False])) is None
+    assert zero.positive_in([0, 1]) == 0
+    assert zero.positive_in([0, 1], 1) == 1
+
+
+def test_tallies_of_different_classes_do_not_add_up():
+    first, second = (ScoreTally.from_scores([0, 1], [0.1, 0.9], pos_label=label) for label in (0, 1))
+    with pytest.raises(ValueError, match="different labels as positive: 0 and 1"):
+        first + second
+
+
 # Words
 
 
 def test_a_cut_says_what_it_does():
     assert str(tune_threshold([0, 1], [0.25, 0.75])) == (
-        "predict positive where score >= 0.5: f1 = 1.0000 on 2 rows, 50.00% positive"
+        "predict positive where score >= 0.5: f1 = 1.0000 on 2 rows, 50.00% positive, 1 accepted"
     )
     assert "predict nothing: accuracy = 1.0000" in str(tune_threshold([0, 0], [1, 2], metric="accuracy"))
     constrained = tune_threshold(LABELS, SCORES, constraint=["precision>=0.5", "fpr<=0.5"])
@@ -300,6 +348,8 @@ def test_a_cut_says_what_it_does():
     assert "utility = -0.5000" in str(cut_at(0.5, metric=Utility(fp=-1), value=-0.5))
     assert "weighted_accuracy" in str(cut_at(0.5, metric=WeightedAccuracy(1, 2)))
     assert "on 1,234,567 rows" in str(cut_at(0.5, rows=1234567))
+    weighted = tune_threshold([0, 1], [0.25, 0.75], sample_weight=[1, 2.5])
+    assert str(weighted).endswith("71.43% positive, a weight of 2.5 accepted")
 
 
 def test_the_cuts_of_many_labels_are_told_apart(tmp_path):

@@ -427,10 +427,38 @@ def test_an_unknown_metric_is_answered_with_the_names():
         get_metric("zzz")
 
 
-def test_names_that_need_parameters_say_so():
-    for name, cls in (("tversky", "Tversky"), ("utility", "Utility"), ("weighted_accuracy", "WeightedAccuracy")):
-        with pytest.raises(ValueError, match=rf"surecut\.metrics\.{cls}\(\.\.\.\)"):
-            get_metric(name)
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        ("utility(fp=-2, fn=-100)", Utility(fp=-2, fn=-100)),
+        ("utility(0, -2, -1e2)", Utility(fp=-2, fn=-100)),
+        (" Tversky( 0.3 , beta = .7 ) ", Tversky(0.3, 0.7)),
+        ("weighted accuracy(1, 2)", WeightedAccuracy(1, 2)),
+        ("fbeta(1.5)", FBeta(1.5)),
+        ("fbeta()", FBeta(1)),
+    ],
+)
+def test_parameters_can_be_written(text, metric):
+    assert get_metric(text) == metric
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tversky", r"'tversky' has parameters: write 'tversky\(alpha=…, beta=…\)'"),
+        ("utility(fb=-2)", "unexpected keyword argument 'fb'.*parameters are tp, fp, fn, tn"),
+        ("utility(fp)", "expected a number or name=number, got 'fp'"),
+        ("utility(fp=-1, fp=-2)", "'fp' is given twice"),
+        ("utility(fp=2)", "must not be worth more than a true negative"),
+        ("tversky(1)", "missing a required argument: 'beta'"),
+        ("tversky(alpha=1, 2)", "stands after a parameter with a name"),
+        ("tversky(1, 2, 3)", "too many positional arguments"),
+        ("jaccard(2)", "those with parameters are fbeta, weighted_accuracy, tversky, utility"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        get_metric(text)
 
 
 def test_what_is_no_metric_is_refused():

@@ -39,6 +39,7 @@ class Sample:
     fingerprint: str
     weighted: bool = False
     given_prior: float | None = None
+    pos_label: Any = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Candidates:
             rows=self.sample.rows,
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
+            pos_label=self.sample.pos_label,
         )
 
     def cut_at(self, cut: Cut) -> Cut:

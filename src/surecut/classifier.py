@@ -297,7 +297,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             from surecut.certificates.assurance import assured_cut
 
             cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence)
-        return replace(cut, out_of_fold=out_of_fold)
+        return replace(cut, out_of_fold=out_of_fold, pos_label=self._positive())
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
@@ -321,7 +321,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError(f"average={average!r} is for many labels, and this classifier was fitted on one")
         else:
             cut = self.hull_.best_cut(get_metric(metric))
-        other._set_cut(replace(cut, out_of_fold=self.cut_.out_of_fold), self.hull_)
+        cut = replace(cut, out_of_fold=self.cut_.out_of_fold, pos_label=self.cut_.pos_label)
+        other._set_cut(cut, self.hull_)
         return other
 
     def predict(self, X: Any) -> Any:

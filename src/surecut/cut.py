@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SCHEMA = "surecut/cut"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Cut:
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     shrinkage
         κ: how many positives a calibrated model of the scores was worth in the tuning.
+    pos_label
+        The label that True stands for; None where it is 1 or True itself.
     """
 
     threshold: float
@@ -68,6 +72,10 @@ class Cut:
     fingerprint: str = ""
     out_of_fold: bool = False
     shrinkage: float = 0.0
+    pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pos_label", plain_label(self.pos_label))
 
     @property
     def predicts_nothing(self) -> bool:
@@ -86,6 +94,16 @@ class Cut:
         if self.predicts_nothing:
             return np.zeros(len(column), dtype=bool)
         return np.asarray(column.astype(np.float64, copy=False) >= self.threshold)
+
+    def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
+        """Which label of new rows is positive: the one that is named, else the cut's own.
+
+        Booleans say it themselves, whatever the labels were that tuned the cut.
+        """
+        is_boolean = str(getattr(y_true, "dtype", "")).startswith("bool") or (
+            isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
+        )
+        return self.pos_label if pos_label is None and not is_boolean else pos_label
 
     def to_sql(self, column: str, dialect: str = "ansi") -> str:
         """The cut as one SQL expression: true where the row is predicted positive.
@@ -137,6 +155,7 @@ class Cut:
             "schema_version": SCHEMA_VERSION,
             "surecut_version": __version__,
             "threshold": number_to_json(self.threshold),
+            "pos_label": 1 if self.pos_label is None else label_to_json(self.pos_label),
             "interval": [number_to_json(end) for end in self.interval],
             "value": number_to_json(self.value),
             "metric": metric_to_dict(self.metric, self.prior),
@@ -184,6 +203,7 @@ class Cut:
             fingerprint=str(tuning["fingerprint"]),
             out_of_fold=bool(tuning["out_of_fold"]),
             shrinkage=number_from_json(tuning["shrinkage"]),
+            pos_label=label_from_json(document["pos_label"]),
         )
 
     def __str__(self) -> str:
@@ -191,10 +211,12 @@ class Cut:
         if self.confidence is not None:
             subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
-        action = "predict nothing" if self.predicts_nothing else f"predict positive where score >= {self.threshold:.6g}"
+        what = "positive" if self.pos_label is None else repr(self.pos_label)
+        action = "predict nothing" if self.predicts_nothing else f"predict {what} where score >= {self.threshold:.6g}"
+        accepted = f"{'a weight of ' if self.weighted else ''}{self.confusion.predicted_positives:,.6g}"
         return (
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
-            f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
+            f"on {self.rows:,} rows, {self.prior:.2%} {what}{given}, {accepted} accepted"
         )
 
     def _repr_html_(self) -> str:
@@ -265,6 +287,49 @@ def _number(value: Any, name: str) -> float | int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
         raise ValueError(f"{name} must be a number, not negative, got {value!r}")
     return value
+
+
+def label_to_json(label: Any) -> Any:
+    """A label's name as plain JSON: tuples as lists, dates as text with their kind."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [label_to_json(part) for part in label]
+    if isinstance(label, float):
+        return number_to_json(label) if math.isfinite(label) else {"float": str(label)}
+    if isinstance(label, datetime.date):  # a datetime is one too
+        return {"datetime" if isinstance(label, datetime.datetime) else "date": label.isoformat()}
+    if label is None or isinstance(label, (str, bool, int)):
+        return label
+    raise TypeError(f"a label of type {type(label).__name__} cannot be saved: name labels by text, numbers or tuples")
+
+
+def label_from_json(value: Any) -> Any:
+    """The name again."""
+    if isinstance(value, list):
+        return tuple(label_from_json(part) for part in value)
+    if isinstance(value, dict):
+        ((kind, text),) = value.items()
+        return _KINDS[kind](text)
+    return value
+
+
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "float": float,
+    "datetime": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat,
+}
+
+
+def label_text(label: Any) -> str:
+    """A label for people; of several columns, its parts."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def plain_label(label: Any) -> Any:
+    """A class's label as Python has it; None for 1 and True, which need no name."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    return None if isinstance(plain, (bool, int, float)) and plain == 1 else plain
 
 
 def metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:

@@ -23,6 +23,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -629,10 +630,14 @@ WITH_PARAMETERS: dict[str, type[Metric]] = {
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
     """The metric behind a name, a scikit-learn scorer, or a function of a `Confusion`.
 
+    A metric with parameters is written as its call: by position, by name, or both.
+
     Examples
     --------
     >>> get_metric("f2")
     FBeta(beta=2.0)
+    >>> get_metric("utility(fp=-2, fn=-100)")
+    Utility(tp=0.0, fp=-2.0, fn=-100.0, tn=0.0)
     >>> get_metric("balanced_accuracy")
     AM()
     >>> get_metric("jacard")
@@ -656,6 +661,8 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
 
 
 def _by_name(name: str) -> Metric:
+    if call := re.fullmatch(r"([^()]*)\(([^()]*)\)", name.strip()):
+        return _called(name, plain_name(call.group(1)), call.group(2))
     plain = plain_name(name)
     plain = ALIASES.get(plain, plain)
     if plain in CATALOGUE:
@@ -663,8 +670,8 @@ def _by_name(name: str) -> Metric:
     if match := re.fullmatch(r"f_?(?:beta_?)?(\d+(?:\.\d+)?)", plain):
         return FBeta(float(match.group(1)))
     if plain in WITH_PARAMETERS:
-        cls = WITH_PARAMETERS[plain]
-        raise ValueError(f"{name!r} has parameters: pass surecut.metrics.{cls.__name__}(...) instead of the name")
+        named = ", ".join(f"{parameter}=…" for parameter in signature(WITH_PARAMETERS[plain]).parameters)
+        raise ValueError(f"{name!r} has parameters: write '{plain}({named})'")
     if reason := _sklearn_names.refusal(plain):
         raise ValueError(reason)
     if plain.endswith("score") and (shorter := plain.removesuffix("score").removesuffix("_")):
@@ -673,6 +680,41 @@ def _by_name(name: str) -> Metric:
     nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
     hint = f": did you mean {nearest[0]!r}?" if nearest else "."
     raise ValueError(f"unknown metric {name!r}{hint} The names are {', '.join(CATALOGUE)}, and f<beta> such as f1.5")
+
+
+def _called(text: str, name: str, listed: str) -> Metric:
+    """A metric with parameters, from the text of its call."""
+    if name not in WITH_PARAMETERS:
+        raise ValueError(
+            f"cannot make the metric {text!r}: those with parameters are {', '.join(WITH_PARAMETERS)}, the others are "
+            "names alone"
+        )
+    given: list[float] = []
+    named: dict[str, float] = {}
+    try:
+        for part in filter(None, map(str.strip, listed.split(","))):
+            parameter, equals, number = part.rpartition("=")
+            value = _parameter(number, part)
+            if not equals and named:
+                raise ValueError(f"{part!r} stands after a parameter with a name: give it one, too")
+            if parameter.strip() in named:
+                raise ValueError(f"{parameter.strip()!r} is given twice")
+            if equals:
+                named[parameter.strip()] = value
+            else:
+                given.append(value)
+        bound = signature(WITH_PARAMETERS[name]).bind(*given, **named)  # its errors speak of parameters, not of Python
+        return WITH_PARAMETERS[name](*bound.args, **bound.kwargs)
+    except (TypeError, ValueError) as error:
+        expected = ", ".join(signature(WITH_PARAMETERS[name]).parameters)
+        raise ValueError(f"cannot make the metric {text!r}: {error} (its parameters are {expected})") from None
+
+
+def _parameter(number: str, part: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise ValueError(f"expected a number or name=number, got {part!r}") from None
 
 
 def _dot(weights: Cells, confusion: Confusion) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from surecut.cut import label_text
+
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.confusion import Confusion
@@ -23,7 +25,9 @@ def cut_html(cut: Cut) -> str:
     facts = {
         cut.metric.name: f"{cut.value:.4f} on the {cut.rows:,} rows that tuned it",
         "equivalent": f"every threshold in ({lower:.6g}, {upper:.6g}]",
-        "positive": f"{cut.prior:.2%}" + (" (given)" if cut.prior_given else ""),
+        "positive": ("" if cut.pos_label is None else f"{cut.pos_label!r}, ")
+        + f"{cut.prior:.2%}"
+        + (" (given)" if cut.prior_given else ""),
     }
     if cut.constraints:
         facts["subject to"] = " and ".join(cut.constraints)
@@ -37,7 +41,7 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
         f'<th style="{CELL}">{escape(name)}</th>' for name in ("label", "threshold", cut.metric.name, "positives")
     )
     rows = "".join(
-        f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(str(cut.labels[i]))}</th>'
+        f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(cut.labels[i]))}</th>'
         f'<td style="{CELL}">{cut.thresholds[i]:.6g}</td><td style="{CELL}">{cut.per_label[i]:.4f}</td>'
         f'<td style="{CELL}">{cut.confusion.positives[i]:,.6g}</td></tr>'
         for i in shown

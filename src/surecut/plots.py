@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from surecut.cut import label_text
 from surecut.metrics import get_metric
 from surecut.tally import ScoreTally
 
@@ -357,7 +358,7 @@ class MultilabelDisplay:
             left.legend(loc="best")
         right.axvline(self.cut.value, color="grey", linestyle="--", label=f"{self.cut.average} {self.cut.value:.4g}")
         right.legend(loc="best")
-        left.set_yticks(rows, [str(self.cut.labels[i]) for i in self.positions])
+        left.set_yticks(rows, [label_text(self.cut.labels[i]) for i in self.positions])
         if not left.yaxis_inverted():
             left.invert_yaxis()
         left.set_xlabel("threshold")
@@ -422,6 +423,7 @@ class MultilabelDisplay:
 
 def _tally_for(cut: Cut, y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any) -> ScoreTally:
     """Rows at the prior for which a cut was tuned."""
+    pos_label = cut.positive_in(y_true, pos_label)
     tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
     return tally.with_prior(cut.prior) if cut.prior_given else tally
 

@@ -13,6 +13,7 @@ from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, requir
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.cut import plain_label
 from surecut.metrics import get_metric
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class ScoreTally:
         A number that names the rows whatever their order; it adds up too.
     given_prior
         The class balance of the deployment, where it is not the sample's.
+    pos_label
+        The label that counts as positive, where it was named.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class ScoreTally:
     dtype: np.dtype[Any]
     checksum: int = 0
     given_prior: float | None = None
+    pos_label: Any = None
 
     @classmethod
     def from_scores(
@@ -78,7 +82,7 @@ class ScoreTally:
         require_same_length(y_true=labels, y_score=scores)
         require_no_nan(scores)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-        return tally_rows(scores, labels.is_positive(), weights)
+        return replace(tally_rows(scores, labels.is_positive(), weights), pos_label=pos_label)
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -116,6 +120,7 @@ class ScoreTally:
             fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
             weighted=self.weight is not self.rows,
             given_prior=self.given_prior,
+            pos_label=self.pos_label,
         )
 
     @cached_property
@@ -151,6 +156,10 @@ class ScoreTally:
             return NotImplemented
         if self.given_prior != other.given_prior:
             raise ValueError(f"the tallies have different priors given: {self.given_prior} and {other.given_prior}")
+        if plain_label(self.pos_label) != plain_label(other.pos_label):
+            raise ValueError(
+                f"the tallies have different labels as positive: {self.pos_label!r} and {other.pos_label!r}"
+            )
         keys, where = np.unique(np.concatenate((self.keys, other.keys)), return_inverse=True)
 
         def merged(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
@@ -169,6 +178,7 @@ class ScoreTally:
             dtype=_common_dtype(self.dtype, other.dtype),
             checksum=(self.checksum + other.checksum) % 2**64,
             given_prior=self.given_prior,
+            pos_label=self.pos_label,
         )
 
     def __radd__(self, other: object) -> ScoreTally:

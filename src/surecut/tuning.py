@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -98,7 +99,7 @@ def tune_threshold(
     >>> cut.threshold, cut.value, cut.interval
     (0.25, 0.8, (0.125, 0.375))
     >>> print(cut)
-    predict positive where score >= 0.25: f1 = 0.8000 on 4 rows, 50.00% positive
+    predict positive where score >= 0.25: f1 = 0.8000 on 4 rows, 50.00% positive, 3 accepted
     """
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
     asked: Any = metric if several else [metric]
@@ -128,6 +129,7 @@ def tune_threshold(
 
         tally = _tally(scores, labels, weights)
         cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]
+    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
     if not several:
         return cuts[0]
     return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}

@@ -102,8 +102,8 @@ class TestTune:
             ("jacard", "did you mean 'jaccard'"),
             ("utility(fp=2)", "must not be worth more than a true negative"),
             ("utility(fb=-2)", "unexpected keyword argument 'fb'"),
-            ("utility(fp)", "each parameter must read name=number"),
-            ("tversky(alpha=1)", "missing 1 required positional argument: 'beta'"),
+            ("utility(fp)", "expected a number or name=number"),
+            ("tversky(alpha=1)", "missing a required argument: 'beta'"),
         ],
     )
     def test_metrics_that_do_not_exist(self, file, text, message):
@@ -189,6 +189,47 @@ class TestApply:
         )
 
 
+class TestPositiveLabel:
+    @pytest.fixture
+    def worded(self, tmp_path, rows):
+        labels, scores = rows
+        lines = [f"{'ja' if y else 'nein'},{100 * s:.4f}%" for y, s in zip(labels, scores.tolist(), strict=True)]
+        (tmp_path / "worded.csv").write_text("y,p\n" + "\n".join(lines) + "\n")
+        return tmp_path / "worded.csv"
+
+    @pytest.mark.parametrize("more", [[], ["--prior", "0.1"], ["--confidence", "0.9"], ["--report", "page.html"]])
+    def test_the_cut_keeps_it(self, worded, tmp_path, monkeypatch, more):
+        monkeypatch.chdir(tmp_path)
+        run("tune", worded, "--pos-label", "ja", "--out", "cut.json", *more)
+        assert Cut.load("cut.json").pos_label == "ja"
+
+    def test_later_commands_know_it(self, worded, tmp_path):
+        cut, out = tmp_path / "cut.json", tmp_path / "o.csv"
+        run("tune", worded, "--pos-label", "ja", "--out", cut)
+        run("certify", worded, "--cut", cut, "--method", "uniform")
+        run("check", worded, "--cut", cut)
+        result = run("apply", worded, "--cut", cut, "--negative", "nein", "--out", out)
+        assert "holds percentages, read as shares" in result.stderr
+        written = [line.rpartition(",")[2] for line in out.read_text().splitlines()[1:]]
+        scores = [float(line.split(",")[1].rstrip("%")) / 100 for line in worded.read_text().splitlines()[1:]]
+        assert written == ["ja" if hit else "nein" for hit in Cut.load(cut).predict(scores)]
+        assert (
+            "names the other one" in run("apply", worded, "--cut", cut, "--negative", "ja", "--out", out, code=1).output
+        )
+
+    def test_a_note_stays_out_of_the_output(self, worded):
+        result = run("tune", worded, "--pos-label", "ja", "--format", "json")
+        assert json.loads(result.stdout)["cuts"][0]["pos_label"] == "ja"
+        assert "holds percentages" in result.stderr
+
+
+def test_a_constrained_cut_says_on_how_many_rows_it_stands(file, rows):
+    asked = ["--metric", "recall", "--constraint", "precision>=0.95"]
+    cut = tune_threshold(*rows, metric="recall", constraint="precision>=0.95")
+    accepted = int(cut.predict(rows[1]).sum())
+    assert f"  {accepted:,} ({accepted / 2_000:.1%})" in run("tune", file, *asked).stdout
+
+
 class TestConfidence:
     def test_the_table_says_what_is_promised(self, file, rows):
         printed = run("tune", file, "--confidence", "0.9", "--metric", "f1").stdout
@@ -230,6 +271,34 @@ class TestLabels:
         predicted = [line.endswith("true") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
         for k, threshold in enumerate(expected.thresholds):
             assert predicted[k::3] == (scores[k::3] >= threshold).tolist()
+
+    def test_a_cut_for_each_pair(self, tmp_path, rows):
+        labels, scores = rows
+        keys = [("ab"[i % 2], i % 3) for i in range(len(labels))]
+        lines = [f"{int(y)},{s},{a},{b}" for y, s, (a, b) in zip(labels, scores.tolist(), keys, strict=True)]
+        file, out = tmp_path / "pairs.csv", tmp_path / "cut.json"
+        file.write_text("y,p,letter,number\n" + "\n".join(lines) + "\n")
+        both = ["--by", "letter", "--by", "number"]
+        printed = run("tune", file, *both, "--out", out).stdout
+        assert "2,000 rows, " in printed
+        assert "on 2,000 rows in all" in printed
+        cut = MultilabelCut.load(out)
+        assert sorted(cut.labels) == sorted(set(keys))
+        run("tune", file, *both, "--out", tmp_path / "again.json", "--report", tmp_path / "page.html")
+        again = MultilabelCut.load(tmp_path / "again.json")
+        threshold = dict(zip(cut.labels, cut.thresholds, strict=True))
+        assert threshold == dict(zip(again.labels, again.thresholds, strict=True))
+        run("apply", file, "--cut", out, *both, "--out", tmp_path / "o.csv")
+        predicted = [line.endswith("true") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
+        assert predicted == [bool(s >= threshold[key]) for s, key in zip(scores, keys, strict=True)]
+        message = run("apply", file, "--cut", out, "--by", "letter", "--out", tmp_path / "o.csv", code=1).output
+        assert "come from 2 columns" in message
+
+    def test_equal_groups_are_counted_each(self, tmp_path):
+        (tmp_path / "even.csv").write_text("y,p,tag\n1,0.9,a\n0,0.1,a\n1,0.8,b\n0,0.2,b\n")
+        printed = run("tune", tmp_path / "even.csv", "--by", "tag").stdout
+        assert "4 rows, " in printed
+        assert "on 2 rows each" in printed
 
     def test_the_page_of_many_labels(self, tagged, tmp_path):
         run("tune", tagged, "--by", "tag", "--report", tmp_path / "page.html")
@@ -339,6 +408,33 @@ def test_debug_shows_the_traceback(tmp_path):
 def test_an_option_that_does_not_exist_is_code_2():
     result = runner.invoke(app, ["tune", "--metrik", "f1"])
     assert result.exit_code == 2
+
+
+COMMANDS = ["", "tune", "apply", "certify", "check", "metrics", "demo", "study", "study run", "study plot"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_help_fits_the_window_and_speaks_to_people(command, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    printed = CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [*command.split(), "--help"]).stdout
+    lines = printed.splitlines()
+    examples = [line for line in lines if line.startswith("  surecut ")]
+    assert max(len(line) for line in lines if line not in examples) < min(columns, 101)
+    assert all(len(line) < 80 for line in examples)
+    assert bool(examples) == (command not in ("", "study", "study run", "study plot"))
+    for programmers_word in ("<", "TEXT", "FLOAT", "INTEGER", "BOOLEAN", "list[", "╭"):
+        assert programmers_word not in printed.replace("fpr<=", "").replace("rate<=", "")
+
+
+def test_every_option_is_in_the_help():
+    import typer
+
+    commands = typer.main.get_command(app).commands
+    for name, command in commands.items():
+        printed = run(name, "--help").stdout
+        for param in command.params:
+            assert any(option in printed for option in param.opts) or param.param_type_name == "argument", param.name
 
 
 def test_help_names_the_exit_codes():

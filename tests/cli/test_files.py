@@ -58,6 +58,8 @@ STRANGERS = {
     "blanks": ("y , p\n1 , 0.5\n0 , 0.25\n1 , 0.75\n", {}),
     "other_columns": ('id,text,y,p\n1,"a, b",1,0.5\n2,"c\nd",0,0.25\n3,\'e,1,0.75\n', {}),
     "no_header": ("1,0.5\n0,0.25\n1,0.75\n", {"label": "column0", "score": "column1"}),
+    "a_title": ("p\n" + PLAIN, {}),
+    "a_blank_end": (PLAIN + "\n\n", {}),
     "latin_1": ("y,p,näme\n1,0.5,ä\n0,0.25,ö\n1,0.75,ü\n".encode("latin-1"), {}),
 }
 
@@ -111,6 +113,16 @@ def test_a_value_far_below_may_be_of_another_kind(write):
 
 MISTAKES = {
     "empty_file": ("", {}, "is empty"),
+    "blank_lines": ("\n\r\n\n", {}, "holds blank lines only"),
+    "a_long_line": (PLAIN + "0,0.1,7\n", {}, "line 5 of .* has 3 fields, but its header has 2 fields.*commas"),
+    "a_short_line": (
+        "y;p\n1;0.5\n0\n1;0.25\n",
+        {},
+        "line 3 of .* has 1 field, but its header has 2 fields.*semicolons",
+    ),
+    "a_long_line_after_lines_in_quotes": ('y,p,t\n1,0.5,"a\nb"\n0,0.1,a,b\n', {}, "line 4 of .* has 4 fields"),
+    "a_long_line_far_down": ("y,p\n" + "1,0.5\n0,0.25\n" * 30_000 + "1,0.5,0\n", {}, "line 60002 of .* 3 fields"),
+    "the_same_group_twice": (PLAIN, {"groups": ["y", "Y"]}, "groups the rows twice"),
     "only_a_header": ("y,p\n", {}, "has no rows: its columns are 'y', 'p', and nothing below the header"),
     "no_such_column": (PLAIN, {"score": "prob"}, "has no column 'prob'; its columns are 'y', 'p'"),
     "near_column": (
@@ -122,7 +134,11 @@ MISTAKES = {
     "text_score": ("y,p\n1,high\n0,low\n", {}, "column 'p' must hold numbers, but 2 rows do not"),
     "mixed_percents": ("y,p\n1,50%\n0,0.2\n", {}, "percent sign in 1 of 2 rows only"),
     "unknown_labels": ("y,p\nspam,0.5\nham,0.2\n", {}, "'ham', 'spam': say which one is positive with --pos-label"),
-    "wrong_label": ("y,p\nspam,0.5\nham,0.2\n", {"pos_label": "eggs"}, "'eggs' is none of the labels"),
+    "wrong_label": (
+        "y,p\nspam,0.5\nham,0.2\n",
+        {"pos_label": "eggs"},
+        "'eggs' is none of those in column 'y'.*say --pos-label",
+    ),
     "three_labels": ("y,p\na,0.5\nb,0.2\nc,0.1\n", {}, "must hold two labels, found 'a', 'b', 'c'"),
     "missing_score": ("y,p\n1,0.5\n0,\n", {}, "rows without a value: 1 in 'p'. Fill them, or say --missing drop"),
     "missing_label": ("y,p\n1,0.5\n,0.2\n0,0.1\n", {}, "rows without a value: 1 in 'y'"),
@@ -151,6 +167,44 @@ def test_groups_are_positions_among_their_names(write):
     assert rows.groups.tolist() == [1, 0, 1]
 
 
+def test_groups_of_several_columns(write):
+    rows = read(write("y,p,tag,day\n1,0.5,b,1\n0,0.25,a,2\n1,0.75,b,2\n0,0.1,a,2\n"), groups=["day", "tag"])
+    assert rows.group_names == [(1, "b"), (2, "a"), (2, "b")]
+    assert rows.groups.tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "label", "spelt"),
+    [
+        ("y,p\nyes,0.5\nno,0.25\n", {}, "yes", "yes"),
+        ("y,p\nTrue,0.5\nFalse,0.25\n", {}, None, "True"),
+        ("y,p\n1,0.5\n0,0.25\n", {}, None, "1"),
+        ("y,p\n1.0,0.5\n0.0,0.25\n", {}, None, "1.0"),
+        ("y,p\n1,0.5\n0,0.25\n", {"pos_label": "0"}, 0, "0"),
+        ("y,p\n2.5,0.5\n0,0.25\n", {"pos_label": "2.5"}, 2.5, "2.5"),
+    ],
+)
+def test_the_positive_label_is_kept_as_it_is(write, content, options, label, spelt):
+    with Table(write(content)) as table:
+        rows = table.rows(**options)
+    assert (rows.pos_label, rows.positive) == (label, spelt)
+
+
+def test_percentages_are_noted(write):
+    with Table(write("y;p\n1;50,5 %\n0;25,0 %\n")) as table:
+        (note,) = table.rows().notes
+    assert "'p' holds percentages, read as shares: 50,5 % is 0.505" in note
+    with Table(write(PLAIN)) as table:
+        assert not table.rows().notes
+
+
+def test_lines_of_compressed_files_are_counted(tmp_path):
+    with gzip.open(tmp_path / "scores.csv.gz", "wt") as file:
+        file.write(PLAIN + "1\n")
+    with pytest.raises(TableError, match=r"line 5 of .* has 1 field"):
+        read(str(tmp_path / "scores.csv.gz"))
+
+
 def test_files_that_are_not_there(tmp_path, write):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         Table(str(tmp_path / "nothing.csv"))
@@ -160,7 +214,7 @@ def test_files_that_are_not_there(tmp_path, write):
         Table(str(tmp_path))
     with pytest.raises(TableError, match=r"has the ending '.xlsx'; expected one of .csv"):
         Table(write(b"PK", "table.xlsx"))
-    with pytest.raises(TableError, match=r"cannot read .* as parquet"):
+    with pytest.raises(TableError, match=r"is not a whole Parquet file"):
         Table(write(b"not parquet", "table.parquet"))
 
 

@@ -275,6 +275,7 @@ def test_labels_of_many_kinds(engine, kind, sample_of, in_small_steps):
     frame = frame_of(sample).assign(label=convert(sample.labels))
     cut = tune_frame(engine(frame), label="label", score="score", pos_label=pos_label)
     assert_same(cut, tune_threshold(sample.labels, sample.scores))
+    assert cut.pos_label == pos_label
 
 
 def test_decimal_scores(engine, sample_of):

@@ -63,7 +63,7 @@ def certify(
     groups
         Rows of one group (a patient, a day) depend on each other: whole groups are resampled, by ``"bootstrap"``.
     pos_label
-        The label that counts as positive.
+        The label that counts as positive, if it is another than the cut's own.
     resamples, random_state, progress
         For ``"bootstrap"``: how often, by which random numbers, and whether to show a progress bar (by default when it
         takes long and a person looks).
@@ -98,6 +98,7 @@ def certify(
     if tally is None:
         if y_true is None or y_score is None:
             raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
+        pos_label = cut.positive_in(y_true, pos_label)
         tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
     elif y_true is not None or y_score is not None or sample_weight is not None:
         raise ValueError("pass either rows or their tally, not both")

@@ -6,7 +6,6 @@ misspelt or missing; 3 `check` found a change.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surecut.cli.help import with_our_help
 from surecut.study.commands import app as study
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study, name="study")
@@ -64,17 +63,33 @@ class Method(StrEnum):
 
 
 FILE = Annotated[
-    str, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or JSON lines; a quoted pattern 'day-*.csv'; or -.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, TSV, Parquet or JSON lines, also as .gz; a quoted pattern such as 'day-*.csv'; or - for standard "
+        "input.",
+    ),
 ]
-LABEL = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.", show_default=False)]
-SCORE = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of scores.", show_default=False)]
+LABEL = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of labels.", show_default="label, y, target, …")
+]
+SCORE = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of scores.", show_default="score, p, probability, …")
+]
 WEIGHT = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.", show_default=False)]
 POS_LABEL = Annotated[
-    str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="1, true, yes")
+    str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="1, true or yes")
+]
+CUTS_LABEL = Annotated[
+    str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="the cut's own")
 ]
 CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved.", show_default=False)]
-MISSING = Annotated[Missing, typer.Option(help="Rows without a label or a score.")]
-FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON for programs.")]
+MISSING = Annotated[
+    Missing, typer.Option(metavar="error|drop", help="What to do with rows that have no label or no score.")
+]
+FORMAT = Annotated[
+    Format, typer.Option("--format", metavar="table|json", help="A table for people, JSON for programs.")
+]
 
 
 def _show_version(asked: bool) -> None:
@@ -111,10 +126,11 @@ def _explained(context: typer.Context) -> Iterator[None]:
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "surecut tune scores.csv --label y --score p --out cut.json --report page.html\n\n"
-    'surecut tune scores.parquet --metric recall --constraint "precision>=0.9"\n\n'
-    'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02'
+    epilog="Examples:\n"
+    "surecut tune scores.csv --label y --score p --out cut.json --report page.html\n"
+    'surecut tune scores.parquet --metric recall --constraint "precision>=0.9"\n'
+    'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02\n'
+    "surecut tune tags.csv --by tag --average macro --out cuts.json"
 )
 def tune(
     context: typer.Context,
@@ -126,10 +142,14 @@ def tune(
         typer.Option(help="What the cut is best for; repeat for several. See surecut metrics.", show_default="f1"),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A cut for each value of this column: labels, tags, countries.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A cut for each value of this column: labels, tags, countries; repeat for several columns.",
+        ),
     ] = None,
     average: Annotated[
-        Average, typer.Option(help="With --by: a threshold for each value, or one for all.")
+        Average, typer.Option(metavar="macro|micro", help="With --by: a threshold for each value, or one for all.")
     ] = Average.macro,
     weight: WEIGHT = None,
     pos_label: POS_LABEL = None,
@@ -139,16 +159,21 @@ def tune(
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(help="Such as 0.95: constraints hold on new rows, and the table says what the metric is there."),
+        typer.Option(
+            metavar="SHARE",
+            help="Such as 0.95: constraints hold on new rows, and the table says what the metric is there.",
+        ),
     ] = None,
     prior: Annotated[
-        float | None, typer.Option(help="Share of positives where the cut will be used, if it is another.")
+        float | None,
+        typer.Option(metavar="SHARE", help="Share of positives where the cut will be used, if it is another."),
     ] = None,
     missing: MISSING = Missing.error,
     out: Annotated[
-        Path | None, typer.Option(help="Save the cut as JSON; with several metrics write {metric} into the name.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Save the cut as JSON; with several metrics write {metric} into the name."),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Save a page to explore, as HTML.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="PATH", help="Save a page to explore, as HTML.")] = None,
     output: FORMAT = Format.table,
 ) -> None:
     """Find the threshold at which a metric is best.
@@ -156,9 +181,10 @@ def tune(
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
     from surecut.cut import require_folder
+    from surecut.metrics import get_metric
 
     with _explained(context):
-        metrics = [_metric(one) for one in metric or ["f1"]]
+        metrics = [get_metric(one) for one in metric or ["f1"]]
         names = _names(metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
@@ -175,7 +201,7 @@ def tune(
                 label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
             )
             tuned: TunedCuts | TunedLabels
-            if by is None:
+            if not by:
                 tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, report is not None)
             elif confidence is not None or prior is not None:
                 raise ValueError("--confidence and --prior are for a single cut: leave out --by")
@@ -186,6 +212,7 @@ def tune(
                 one.save(path)
             if report is not None:
                 save_html(tuned.summary(title), report)
+        printing.notes(rows.notes)
         if output is Format.json:
             printing.as_json(
                 {
@@ -208,21 +235,37 @@ def tune(
 
 
 @app.command(
-    epilog="Example:\n\nsurecut apply new.csv --cut cut.json --score p --out predictions.parquet",
+    epilog="Examples:\n"
+    "surecut apply new.csv --cut cut.json --score p --out predictions.parquet\n"
+    "surecut apply new.csv --cut cut.json --negative no --out predictions.csv\n"
+    "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv"
 )
 def apply(
     context: typer.Context,
     file: FILE,
     cut: CUT,
-    out: Annotated[Path, typer.Option(help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="PATH", help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)
+    ],
     score: SCORE = None,
     by: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of labels, for a cut of many labels.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of labels, for a cut of many labels; as often and in the order as in tune."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="The new column.")] = "predicted",
+    negative: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="Write labels instead of true and false: the cut's positive one, and this one."
+        ),
+    ] = None,
     missing: Annotated[
-        Missing, typer.Option(help="Rows without a score: an error, or drop, which leaves their prediction empty.")
+        Missing,
+        typer.Option(
+            metavar="error|drop", help="Rows without a score: an error, or drop, which leaves their prediction empty."
+        ),
     ] = Missing.error,
 ) -> None:
     """Add a column that says which rows are cut positive."""
@@ -233,18 +276,28 @@ def apply(
 
         copies_text = out.suffix.lower() in (".csv", ".tsv")
         with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text) as opened:
-            rows = apply_cut(opened, cut, out, score=score, by=by, name=name, leave_empty=missing is Missing.drop)
+            rows = apply_cut(
+                opened,
+                cut,
+                out,
+                score=score,
+                by=by or (),
+                name=name,
+                negative=negative,
+                leave_empty=missing is Missing.drop,
+            )
+        printing.notes(opened.notes)
         printing.line(f"{rows:,} rows with column {name!r}: {out}")
 
 
-@app.command(epilog="Example:\n\nsurecut certify fresh.csv --cut cut.json --label y --score p")
+@app.command(epilog="Example:\nsurecut certify fresh.csv --cut cut.json --label y --score p")
 def certify(
     context: typer.Context,
     file: FILE,
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
-    pos_label: POS_LABEL = None,
+    pos_label: CUTS_LABEL = None,
     confidence: Annotated[float, typer.Option(help="How sure the promise is.")] = 0.95,
     method: Annotated[
         Method,
@@ -265,13 +318,14 @@ def certify(
 
         from surecut.certificates.certifying import certify as certified
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut
+        from surecut.cli.commands import load_cut, positive_text
         from surecut.cli.files import Table
 
         loaded = load_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
-                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups}
+                positive = positive_text(loaded, pos_label)
+                asked = {"label": label, "score": score, "pos_label": positive, "groups": groups}
                 rows = opened.rows(**asked, missing=missing.value).arrays()
             found = certified(
                 loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
@@ -285,14 +339,14 @@ def certify(
             printing.line(f"- {assumption}")
 
 
-@app.command(epilog="Example:\n\nsurecut check last_week.csv --cut cut.json || echo look at it")
+@app.command(epilog="Example:\nsurecut check last_week.csv --cut cut.json || echo look at it")
 def check(
     context: typer.Context,
     file: FILE,
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
-    pos_label: POS_LABEL = None,
+    pos_label: CUTS_LABEL = None,
     confidence: Annotated[
         float, typer.Option(help="Where nothing has changed, there is no alarm with this probability.")
     ] = 0.95,
@@ -315,7 +369,7 @@ def check(
     with _explained(context):
         from surecut.certificates.drift import check_drift
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut
+        from surecut.cli.commands import load_cut, positive_text
         from surecut.cli.files import Table
         from surecut.tally import ScoreTally
 
@@ -323,7 +377,8 @@ def check(
 
         def tally_of(path: str) -> ScoreTally:
             with Table(path) as opened:
-                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value).arrays()
+                positive = positive_text(loaded, pos_label)
+                rows = opened.rows(label=label, score=score, pos_label=positive, missing=missing.value).arrays()
             return ScoreTally.from_scores(rows.is_positive, rows.scores)
 
         with printing.working(f"reading {file}"):
@@ -338,7 +393,7 @@ def check(
         raise typer.Exit(3)
 
 
-@app.command(epilog="Example:\n\nsurecut metrics --prior 0.02 --optimum 0.6")
+@app.command(epilog="Example:\nsurecut metrics --prior 0.02 --optimum 0.6")
 def metrics(
     context: typer.Context,
     prior: Annotated[float, typer.Option(help="Share of positives at which the constants are shown.")] = 0.1,
@@ -371,10 +426,10 @@ def metrics(
         )
 
 
-@app.command()
+@app.command(epilog="Example:\nsurecut demo --out picture.svg --seed 1")
 def demo(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("surecut-demo.png"),
+    out: Annotated[Path, typer.Option(metavar="PATH", help="Where to save the picture.")] = Path("surecut-demo.png"),
     seed: Annotated[int, typer.Option(min=0, help="Which random split of the data.")] = 0,
 ) -> None:
     """Show on real data what a tuned cut is worth: six metrics, at 0.5 and at their own cut."""
@@ -382,25 +437,6 @@ def demo(
         from surecut.cli import demo as story
 
         story.show(out, seed)
-
-
-def _metric(text: str) -> Metric:
-    """A metric by its name, or by its name with parameters: ``utility(fp=-2, fn=-100)``."""
-    from surecut.metrics import WITH_PARAMETERS, get_metric
-
-    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
-    if match is None or match.group(1).lower() not in WITH_PARAMETERS:
-        return get_metric(text)
-    name, listed = match.group(1).lower(), match.group(2)
-    pairs = re.findall(r"(\w+)\s*=\s*([-+.\deE]+)", listed)
-    try:
-        if re.sub(r"\w+\s*=\s*[-+.\deE]+", "", listed).strip(" ,"):
-            raise ValueError("each parameter must read name=number")
-        return WITH_PARAMETERS[name](**{key: float(value) for key, value in pairs})
-    except TypeError as error:
-        raise ValueError(f"cannot make the metric {text!r}: {str(error).partition(') ')[2] or error}") from None
-    except ValueError as error:
-        raise ValueError(f"cannot make the metric {text!r}: {error}") from None
 
 
 def _names(metrics: list[Metric]) -> list[str]:
@@ -417,3 +453,6 @@ def _outs(out: Path | None, names: list[str]) -> list[Path]:
             f"{out.with_name(out.stem + '-{metric}' + (out.suffix or '.json'))}"
         )
     return [out.with_name(out.name.replace("{metric}", name)) for name in names]
+
+
+with_our_help(app)  # at the end, when all commands are known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.cli import printing
-from surecut.cli.files import SCORE_NAMES, TableError, missing_sql, quoted
+from surecut.cli.files import SCORE_NAMES, TableError, literal, missing_sql, quoted
 from surecut.constraints import parse_constraints
 from surecut.cut import Cut
 from surecut.frames.tuning import tune_frame
@@ -95,9 +95,10 @@ def tuned_cuts(
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
     if prior is None and confidence is None and not needs_tally:
-        return TunedCuts(list(_tuned_in_batches(rows, metrics, constraint).values()))
+        return TunedCuts(_tuned_in_batches(rows, metrics, constraint))
     found = rows.arrays()
     tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
+    tally = replace(tally, pos_label=rows.pos_label)
     if prior is not None:
         tally = tally.with_prior(prior)
     if confidence is None:
@@ -115,7 +116,8 @@ def tuned_by(
 ) -> TunedLabels:
     """A cut for each group of rows, or one for all of them."""
     if not needs_tallies:
-        return TunedLabels(list(_tuned_in_batches(rows, metrics, constraint, by="groups", average=average).values()))
+        by = rows.groups[0] if len(rows.groups) == 1 else rows.groups
+        return TunedLabels(_tuned_in_batches(rows, metrics, constraint, by=by, average=average))
     found = rows.arrays()
     groups = np.asarray(found.groups)
     order = np.argsort(groups, kind="stable")
@@ -126,16 +128,17 @@ def tuned_by(
         weights = None if found.weights is None else found.weights[chosen]
         tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
     cuts = [
-        tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint)
+        replace(
+            tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint),
+            pos_label=rows.pos_label,
+        )
         for metric in metrics
     ]
     return TunedLabels(cuts, tallies)
 
 
-def _tuned_in_batches(
-    rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any
-) -> dict[str, Any]:
-    """Cuts by metric, without fetching the rows."""
+def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any) -> list[Any]:
+    """A cut for each metric, without fetching the rows."""
     found: dict[str, Any] = tune_frame(
         rows.relation,
         label="label",
@@ -145,7 +148,7 @@ def _tuned_in_batches(
         constraint=constraint,
         **options,
     )
-    return found
+    return [replace(cut, pos_label=rows.pos_label) for cut in found.values()]
 
 
 def is_multilabel(path: Path) -> bool:
@@ -154,11 +157,20 @@ def is_multilabel(path: Path) -> bool:
 
 
 def apply_cut(
-    table: Table, path: Path, out: Path, *, score: str | None, by: str | None, name: str, leave_empty: bool
+    table: Table,
+    path: Path,
+    out: Path,
+    *,
+    score: str | None,
+    by: Sequence[str],
+    name: str,
+    negative: str | None,
+    leave_empty: bool,
 ) -> int:
     """Copy a table with a column that says which rows are cut positive; return the number of rows.
 
-    A row without a score is an error, unless its prediction may be left empty.
+    The column holds true and false, or the cut's positive label and the `negative` one. A row without a score is an
+    error, unless its prediction may be left empty.
     """
     if table.reads(out):
         raise TableError(f"{out} is the file that is read: write to another one")
@@ -171,33 +183,59 @@ def apply_cut(
             f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing drop, which "
             "leaves their prediction empty"
         )
-    predicted = _predicted_by(table, path, number, by) if is_multilabel(path) else _predicted(path, number, by)
+    cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
+    if isinstance(cut, Cut):
+        predicted = _predicted(cut, path, number, by)
+    else:
+        predicted = _predicted_by(table, cut, path, number, by)
+    if negative is not None:
+        positive = "1" if cut.pos_label is None else str(cut.pos_label)
+        if positive == negative:
+            raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
+        predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
     return table.write({name: f"CASE WHEN NOT {without_score} THEN {predicted} END"}, out)
 
 
-def _predicted(path: Path, number: str, by: str | None) -> str:
-    cut = Cut.load(path)
-    if by is not None:
+def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:
+    if by:
         raise ValueError(f"{path} holds a single cut: leave out --by")
     return cut.to_sql_of(number, "duckdb")
 
 
-def _predicted_by(table: Table, path: Path, number: str, by: str | None) -> str:
+def _predicted_by(table: Table, cut: MultilabelCut, path: Path, number: str, by: Sequence[str]) -> str:
     """Each row by the threshold of its label; a label that the cut does not know is an error."""
-    cut = MultilabelCut.load(path)
-    if by is None:
+    names = [name if isinstance(name, tuple) else (name,) for name in cut.labels]
+    if not by:
         raise ValueError(f"{path} holds the cuts of {len(cut):,} labels: say with --by which column holds the label")
-    label = f"CAST({quoted(table.column(by, 'by'))} AS VARCHAR)"
+    if len(by) != len(names[0]):
+        raise ValueError(
+            f"the labels of {path} come from {len(names[0])} columns, such as {cut.labels[0]!r}: say --by as often, in "
+            "the same order"
+        )
+    keys = [f"CAST({quoted(table.column(one, 'by'))} AS VARCHAR)" for one in by]
+    # The labels as one text each, since DuckDB looks up many labels quickly by one key; a length before each part
+    # keeps them apart.
+    label = " || ".join(f"(length({key}) || ':' || {key})" for key in keys)
+    texts = ["".join(f"{len(part)}:{part}" for part in map(_as_duckdb_writes, name)) for name in names]
     table.connection.execute("CREATE OR REPLACE TEMP TABLE thresholds (label VARCHAR PRIMARY KEY, threshold DOUBLE)")
-    pairs = [(str(name), float(threshold)) for name, threshold in zip(cut.labels, cut.thresholds, strict=True)]
+    pairs = list(zip(texts, cut.thresholds.tolist(), strict=True))
     table.connection.executemany("INSERT INTO thresholds VALUES (?, ?)", pairs)
-    unknown = f"{label} IS NULL OR {label} NOT IN (SELECT label FROM thresholds)"
-    if strangers := table.count(unknown):
+    if strangers := table.count(f"{label} IS NULL OR {label} NOT IN (SELECT label FROM thresholds)"):
         raise TableError(
-            f"{strangers:,} rows of {table.name} have a label in {by!r} that is none of the {len(cut):,} of the cut"
+            f"{strangers:,} rows of {table.name} have a label in {', '.join(map(repr, by))} that is none of the "
+            f"{len(cut):,} of the cut"
         )
     threshold = f"(SELECT threshold FROM thresholds WHERE thresholds.label = {label})"
     return f"(CAST({number} AS DOUBLE) >= {threshold} AND {threshold} < 'inf')"
+
+
+def _as_duckdb_writes(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def positive_text(cut: Cut | MultilabelCut, asked: str | None) -> str | None:
+    """Which label in a file is positive: the one that was asked for, or the cut's own."""
+    return str(cut.pos_label) if asked is None and cut.pos_label is not None else asked
 
 
 def load_cut(path: Path) -> Cut:

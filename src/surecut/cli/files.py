@@ -6,15 +6,20 @@ which label is positive, percentages and decimal commas as scores, and a message
 
 from __future__ import annotations
 
+import csv
 import difflib
 import glob
+import gzip
+import io
 import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +48,11 @@ READERS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SMALL = 4096
+SAMPLED = 30_000
+"""Lines of a CSV file: DuckDB guesses from some 20,000, and complains itself of a line further down."""
+CSV_TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR")
 WRITERS = {
     ".csv": "FORMAT csv, HEADER",
     ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
@@ -71,17 +81,22 @@ class Arrays(NamedTuple):
 class Rows:
     """Rows of an open table, parsed: `relation` has the columns label, score and, if asked for, weight and groups.
 
-    DuckDB keeps them, on disk where they do not fit in memory; `arrays` fetches them.
+    DuckDB keeps them, on disk where they do not fit in memory; `arrays` fetches them. `positive` is the positive label
+    as the file spells it, `pos_label` the same as a cut keeps it, and `notes` say what was read otherwise than it is
+    written.
     """
 
     connection: duckdb.DuckDBPyConnection
     columns: tuple[str, ...]
+    groups: tuple[str, ...]
     label: str
     score: str
     positive: str
+    pos_label: Any
     count: int
     positives: int
     dropped: int
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.count
@@ -93,14 +108,17 @@ class Rows:
     def arrays(self) -> Arrays:
         """The columns as arrays."""
         names: list[Any] = []
-        columns = list(self.columns)
-        if "groups" in columns:
+        columns = [column for column in self.columns if column not in self.groups]
+        if self.groups:
+            keys = ", ".join(self.groups)
             self.connection.execute(
-                "CREATE OR REPLACE TEMP TABLE named AS SELECT groups AS name, row_number() OVER (ORDER BY groups) - 1 "
-                "AS code FROM (SELECT DISTINCT groups FROM complete)"
+                f"CREATE OR REPLACE TEMP TABLE named AS SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS code "
+                f"FROM (SELECT DISTINCT {keys} FROM complete)"
             )
-            names = [name for (name,) in self.connection.execute("SELECT name FROM named ORDER BY code").fetchall()]
-            columns[columns.index("groups")] = "(SELECT code FROM named WHERE named.name = complete.groups) AS groups"
+            found_names = self.connection.execute(f"SELECT {keys} FROM named ORDER BY code").fetchall()
+            names = [name if len(name) > 1 else name[0] for name in found_names]
+            same = " AND ".join(f"named.{key} = complete.{key}" for key in self.groups)
+            columns.append(f"(SELECT code FROM named WHERE {same}) AS groups")
         found = self.connection.execute(f"SELECT {', '.join(columns)} FROM complete").fetchnumpy()
         return Arrays(
             is_positive=np.asarray(found["label"], dtype=bool),
@@ -126,7 +144,11 @@ class Table:
         self._reader = _reader_of(path, self.name)
         self._path = path
         self._options = ", all_varchar = true" if as_text and self._reader == "csv" else ""
+        if self._reader == "csv" and not as_text:
+            # without BOOLEAN: yes and no stay as they are written
+            self._options = f", auto_type_candidates = [{', '.join(map(literal, CSV_TYPES))}]"
         self._is_kept = False
+        self.notes: list[str] = []
         self.types = self._open()
 
     def __enter__(self) -> Table:
@@ -188,7 +210,15 @@ class Table:
         if 0 < percents < rows:
             raise TableError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
         number = plain if plains == rows else comma
+        if percents:
+            self.notes.append(f"column {column!r} holds percentages, read as shares: {self._percentage(text)}")
         return f"CASE WHEN {filled} THEN {number} {'/ 100 ' if percents else ''}END"
+
+    def _percentage(self, text: str) -> str:
+        """An example of what becomes of a percentage."""
+        (written,) = self._one(f"SELECT any_value({text}) FROM {self._from} WHERE ends_with({text}, '%')")
+        share = float(written.rstrip("% ").replace(",", ".")) / 100
+        return f"{written} is {share:.6g}, and so are thresholds"
 
     def is_positive(self, column: str, pos_label: str | None) -> tuple[str, str]:
         """SQL that is true where a label is positive, and the positive label as text."""
@@ -217,7 +247,7 @@ class Table:
         label: str | None = None,
         score: str | None = None,
         weight: str | None = None,
-        groups: str | None = None,
+        groups: str | Sequence[str] | None = None,
         pos_label: str | None = None,
         missing: str = "error",
     ) -> Rows:
@@ -230,8 +260,11 @@ class Table:
             raise TableError(f"{chosen['label']!r} cannot be both the label and the score: say --label and --score")
         if weight is not None:
             chosen["weight"] = self.column(weight, "weight")
-        if groups is not None:
-            chosen["groups"] = self.column(groups, "groups")
+        asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
+        keys = {f"group_{position}": self.column(one, "by") for position, one in enumerate(asked)}
+        if len(set(keys.values())) < len(keys):
+            raise TableError(f"a column groups the rows twice: {', '.join(map(repr, keys.values()))}")
+        chosen |= keys
         with self._kept(chosen.values()):
             if not self._one(f"SELECT count(*) FROM {self._from}")[0]:
                 raise TableError(f"{self.name} has no rows: {self._listed()}, and nothing below the header")
@@ -239,8 +272,7 @@ class Table:
             parts = {"label": truth, "score": self.number(chosen["score"])}
             if weight is not None:
                 parts["weight"] = self.number(chosen["weight"])
-            if groups is not None:
-                parts["groups"] = quoted(chosen["groups"])
+            parts |= {key: quoted(column) for key, column in keys.items()}
             listed = ", ".join(f"{sql} AS {part}" for part, sql in parts.items())
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {listed} FROM {self._from}")
         dropped = self._without_value(chosen, missing)
@@ -250,7 +282,17 @@ class Table:
         if not count:
             raise TableError(f"{self.name} has no row left with both a label and a score")
         return Rows(
-            self.connection, tuple(parts), chosen["label"], chosen["score"], positive, count, positives, dropped
+            connection=self.connection,
+            columns=tuple(parts),
+            groups=tuple(keys),
+            label=chosen["label"],
+            score=chosen["score"],
+            positive=positive,
+            pos_label=_as_label(positive, self.types[chosen["label"]]),
+            count=count,
+            positives=positives,
+            dropped=dropped,
+            notes=tuple(self.notes),
         )
 
     def write(self, expressions: dict[str, str], out: Path) -> int:
@@ -291,7 +333,7 @@ class Table:
         import duckdb
 
         try:
-            return self._described()
+            found = self._described()
         except duckdb.Error as error:
             if self._reader == "csv" and "utf-8" in str(error):
                 self._options += f", encoding = '{_encoding_of(self._path)}'"
@@ -299,7 +341,31 @@ class Table:
                     return self._described()
                 except duckdb.Error:
                     raise TableError(f"{self.name} is not encoded as UTF-8: save it as UTF-8") from None
-            raise TableError(f"cannot read {self.name} as {self._reader}: {_first_line(error)}") from None
+            raise self._unreadable(error) from None
+        # One column, or columns without names, is what the reader makes of lines that do not agree.
+        is_whole_line = len(found) == 1 and any(mark in next(iter(found)) for mark in MARKS)
+        if self._reader == "csv" and (is_whole_line or all(re.fullmatch(r"column\d+", name) for name in found)):
+            self._require_even_lines(SAMPLED)
+        return found
+
+    def _unreadable(self, error: Exception) -> TableError:
+        """What to say of a file that cannot be read: which line is to blame, if one is, or what the reader says."""
+        if self._reader == "csv":
+            try:
+                self._require_even_lines()
+            except TableError as uneven:
+                return uneven
+        if self._reader == "parquet":
+            return TableError(
+                f"{self.name} is not a whole Parquet file; was its writing or copying broken off? {_first_line(error)}"
+            )
+        return TableError(f"cannot read {self.name} as {self._reader}: {_first_line(error)}")
+
+    def _require_even_lines(self, most: int | None = None) -> None:
+        """Raise where a line of a CSV file, or one of the first ones, has another number of fields than its header."""
+        for path in sorted(glob.glob(self._path, recursive=True)) or [self._path]:
+            if not path.endswith(".zst"):
+                _require_even_lines(path, self.name if path == self._path else path, most)
 
     def _described(self) -> dict[str, str]:
         described = self.connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
@@ -318,11 +384,11 @@ class Table:
                 if self._reader != "csv" or "all_varchar" in self._options:
                     raise
                 # a value further down is not of the type that the first rows promised: read text, and look again
-                self._options += ", all_varchar = true"
+                self._options = re.sub(r", auto_type_candidates = \[.*?\]", "", self._options) + ", all_varchar = true"
                 self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._from}")
                 self.types = self._described()
         except duckdb.Error as error:
-            raise TableError(f"cannot read {self.name}: {_first_line(error)}") from None
+            raise self._unreadable(error) from None
         self._is_kept = True
         try:
             yield
@@ -362,7 +428,7 @@ class Table:
         try:
             return self.connection.execute(sql).fetchall()
         except duckdb.Error as error:
-            raise TableError(f"cannot read {self.name}: {_first_line(error)}") from None
+            raise self._unreadable(error) from None
 
     def _listed(self) -> str:
         return f"its columns are {_some(self.columns, 12)}"
@@ -402,11 +468,45 @@ def _reader_of(path: str, name: str) -> str:
         raise IsADirectoryError(f"{path} is a folder: write a pattern such as '{path.rstrip('/')}/*.parquet'")
     if os.path.isfile(path) and os.path.getsize(path) == 0:
         raise TableError(f"{name} is empty")
+    if os.path.isfile(path) and os.path.getsize(path) <= SMALL and not Path(path).read_bytes().strip():
+        raise TableError(f"{name} holds blank lines only")
     plain = path.lower().removesuffix(".gz").removesuffix(".zst")
     suffix = os.path.splitext(plain)[1]
     if suffix in READERS:
         return READERS[suffix]
     raise TableError(f"{name} has the ending {suffix or '(none)'!r}; expected one of {', '.join(READERS)}")
+
+
+def _require_even_lines(path: str, name: str, most: int | None) -> None:
+    opener = gzip.open if path.endswith(".gz") else open
+    encoding = _encoding_of(path)
+    with opener(path, "rb") as file, io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="") as text:
+        first = text.readline()
+        mark = max(MARKS, key=first.count)
+        lines = csv.reader(chain([first], text), delimiter=mark)
+        try:
+            expected = len(next(lines))
+            for fields in islice(lines, most):
+                if fields and len(fields) != expected:
+                    raise TableError(
+                        f"line {lines.line_num} of {name} has {_fields(len(fields))}, but its header has "
+                        f"{_fields(expected)}, separated by {MARKS[mark]}: mend it, or quote a text that holds one"
+                    )
+        except csv.Error as error:
+            raise TableError(f"cannot read {name} from line {lines.line_num} on: {error}") from None
+
+
+def _fields(number: int) -> str:
+    return f"{number} field{'s' if number > 1 else ''}"
+
+
+def _as_label(text: str, kind: str) -> Any:
+    """The positive label as a cut keeps it: a number where labels are numbers; 1 and true need no name."""
+    if _same_number(text, "1") or text.lower() == "true":
+        return None
+    if "INT" in kind:
+        return int(text)
+    return float(text) if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL") else text
 
 
 def _encoding_of(path: str) -> str:
@@ -429,7 +529,8 @@ def _positive_of(found: list[str], pos_label: str | None, column: str) -> str:
                     if label.lower() in words:
                         return label
         raise TableError(
-            f"--pos-label {pos_label!r} is none of the labels in column {column!r}, which are {_some(found)}"
+            f"the positive label {pos_label!r} is none of those in column {column!r}, which are {_some(found)}: say "
+            "--pos-label with one of them"
         )
     positives = [label for label in found if _word(label) in POSITIVE_WORDS]
     others = [label for label in found if _word(label) not in POSITIVE_WORDS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from surecut.cut import number_to_json
+from surecut.cut import label_text, number_to_json
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def as_json(document: Any) -> None:
 def line(text: str, style: str | None = None) -> None:
     """Print a sentence; markup in it is text."""
     console().print(text, markup=False, style=style)
+
+
+def notes(texts: Iterable[str]) -> None:
+    """Say on standard error what a person should know of the input; the output stays what it is."""
+    for text in texts:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"note: {text}", markup=False)
 
 
 def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> None:
@@ -99,8 +105,14 @@ def cut_cells(cut: Cut) -> list[str]:
         number(cut.value),
         share(confusion.tp, confusion.predicted_positives),
         share(confusion.tp, confusion.positives),
-        share(confusion.predicted_positives, confusion.total),
+        accepted(cut),
     ]
+
+
+def accepted(cut: Cut) -> str:
+    """How many tuning rows a cut accepts, or how much weight, and which share that is at its prior."""
+    at_prior = cut.confusion if not cut.prior_given else cut.confusion.at_prior(cut.prior)
+    return f"{cut.confusion.predicted_positives:,.6g} ({share(at_prior.predicted_positives, at_prior.total)})"
 
 
 def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
@@ -134,9 +146,10 @@ def labels(cut: MultilabelCut, most: int = 20) -> None:
     """A cut of many labels: the sentence, and the labels with the most positives."""
     line(str(cut) + "\n")
     shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
-    cells = [
-        [str(cut.labels[i]), *cut_cells(cut[cut.labels[i]])[1:], f"{cut.confusion.positives[i]:,.6g}"] for i in shown
-    ]
+    cells = []
+    for i in shown:
+        label = cut.labels[i]
+        cells.append([label_text(label), *cut_cells(cut[label])[1:], f"{cut.confusion.positives[i]:,.6g}"])
     table(("label", *CUT_HEADINGS[1:], "positives"), cells)
     if len(cut) > most:
         line(f"… and {len(cut) - most:,} labels with fewer positives")

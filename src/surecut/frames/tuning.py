@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -107,8 +108,9 @@ def tune_frame(
         cuts = tune_groups(_grouped_rows(frame, columns, missing), objectives, average)
     else:
         cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
+    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
     result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
-    return (result, tally) if return_tally else result
+    return (result, replace(tally, pos_label=pos_label)) if return_tally and tally is not None else result
 
 
 def apply_frame(

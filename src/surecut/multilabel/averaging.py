@@ -77,7 +77,7 @@ def tune_thresholds(
     >>> Y_true = [[1, 0], [0, 1], [1, 0], [0, 1]]
     >>> Y_score = [[0.5, 0.25], [0.25, 0.75], [1.0, 0.5], [0.75, 1.0]]
     >>> print(tune_thresholds(Y_true, Y_score, average="micro"))
-    2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows
+    2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows each
     """
     objective = Objective(get_metric(metric), parse_constraints(constraint))
     _check_average(average)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,17 @@ import numpy as np
 
 from surecut.candidates import fingerprint
 from surecut.confusion import Confusion
-from surecut.cut import Cut, metric_from_dict, metric_to_dict, number_from_json, number_to_json, write_whole
+from surecut.cut import (
+    Cut,
+    label_from_json,
+    label_to_json,
+    metric_from_dict,
+    metric_to_dict,
+    number_from_json,
+    number_to_json,
+    plain_label,
+    write_whole,
+)
 from surecut.metrics import Metric
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "surecut/multilabel-cut"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 AVERAGES = ("macro", "micro", "samples")
 
@@ -72,6 +81,8 @@ class MultilabelCut:
     calibration
         The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
         word and everything here is expected.
+    pos_label
+        The label that counts as positive, where rows were grouped and it is not 1 or True.
 
     Examples
     --------
@@ -84,7 +95,7 @@ class MultilabelCut:
     >>> cut.predict([[0.5, 0.5]])
     array([[ True, False]])
     >>> print(cut)
-    2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows
+    2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows each
     """
 
     labels: tuple[Any, ...]
@@ -103,6 +114,10 @@ class MultilabelCut:
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     calibration: str = ""
+    pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pos_label", plain_label(self.pos_label))
 
     @classmethod
     def from_cuts(
@@ -147,6 +162,7 @@ class MultilabelCut:
             out_of_fold=any(cut.out_of_fold for cut in cuts),
             shrinkage=np.array([cut.shrinkage for cut in cuts]),
             checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
+            pos_label=cuts[0].pos_label,
         )
 
     @property
@@ -201,6 +217,7 @@ class MultilabelCut:
             out_of_fold=self.out_of_fold,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
+            pos_label=self.pos_label,
         )
 
     def predict(self, scores: Any) -> Any:
@@ -301,10 +318,14 @@ class MultilabelCut:
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
             calibration=str(document["calibration"]),
+            pos_label=label_from_json(document["pos_label"]),
         )
 
     def __str__(self) -> str:
-        rows = int(self.rows[0]) if (self.rows == self.rows[0]).all() else int(self.rows.sum())
+        if (self.rows == self.rows[0]).all():
+            rows = f"{self.rows[0]:,} rows{' each' if len(self) > 1 else ''}"
+        else:
+            rows = f"{self.rows.sum():,} rows in all"
         if self.average == "macro":
             kind = "each with a threshold of its own" if len(self) > 1 else "with a threshold of its own"
         else:
@@ -320,7 +341,7 @@ class MultilabelCut:
         count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
         tail = f" ({'; '.join(notes)})" if notes else ""
         what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
-        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows:,} rows{tail}"
+        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows}{tail}"
 
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"
@@ -357,6 +378,7 @@ class MultilabelCut:
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
+            "pos_label": 1 if self.pos_label is None else label_to_json(self.pos_label),
         }
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -424,38 +446,6 @@ def macro_value(metric: Metric, per_label: NDArray[np.float64]) -> float:
     if not len(known):
         raise ValueError(f"{metric.name} is undefined for all {len(per_label)} labels: none has rows of both classes")
     return float(known.mean())
-
-
-def label_to_json(label: Any) -> Any:
-    """A label's name as plain JSON: tuples as lists, dates as text with their kind."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return [label_to_json(part) for part in label]
-    if isinstance(label, float):
-        return number_to_json(label) if math.isfinite(label) else {"float": str(label)}
-    if isinstance(label, datetime.date):  # a datetime is one too
-        return {"datetime" if isinstance(label, datetime.datetime) else "date": label.isoformat()}
-    if label is None or isinstance(label, (str, bool, int)):
-        return label
-    raise TypeError(f"a label of type {type(label).__name__} cannot be saved: name labels by text, numbers or tuples")
-
-
-def label_from_json(value: Any) -> Any:
-    """The name again."""
-    if isinstance(value, list):
-        return tuple(label_from_json(part) for part in value)
-    if isinstance(value, dict):
-        ((kind, text),) = value.items()
-        return _KINDS[kind](text)
-    return value
-
-
-_KINDS: dict[str, Callable[[str], Any]] = {
-    "float": float,
-    "datetime": datetime.datetime.fromisoformat,
-    "date": datetime.date.fromisoformat,
-}
 
 
 def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from surecut.cut import label_text
 from surecut.report.summary import TITLES
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
         if high > low and math.isfinite(threshold):
             at = min(1.0, max(0.0, (threshold - low) / (high - low)))
     return LabelDict(
-        name=str(cut.labels[i]),
+        name=label_text(cut.labels[i]),
         threshold=threshold if math.isfinite(threshold) else str(threshold),
         value=_defined(value),
         positives=confusion.positives,

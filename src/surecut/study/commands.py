@@ -19,8 +19,8 @@ app = typer.Typer(help="The paper's experiments: run, figures, report.", no_args
 Scale = Enum("Scale", {name: name for name in SCALES}, type=str)  # type: ignore[misc]  # typer wants an Enum
 Name = Enum("Name", {name: name for name in (*NAMES, "all")}, type=str)  # type: ignore[misc]  # the same
 
-Experiments = Annotated[Name, typer.Argument(help="Which experiment; or all.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="The folder of results.")]
+Experiments = Annotated[Name, typer.Argument(help=f"{', '.join(NAMES)}; or all.", show_default=False)]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of results.")]
 FOLDER = Path("surecut-study")
 QUICK = Scale("quick")
 
@@ -38,10 +38,16 @@ def list_experiments() -> None:
 @app.command()
 def run(
     name: Experiments,
-    scale: Annotated[Scale, typer.Option(help="Seconds, minutes, or the paper's own sizes.")] = QUICK,
+    scale: Annotated[
+        Scale, typer.Option(metavar="|".join(SCALES), help="Seconds, minutes, or the paper's own sizes.")
+    ] = QUICK,
     seed: Annotated[int, typer.Option(min=0, help="Decides every random draw.")] = 0,
-    n_jobs: Annotated[int, typer.Option(help="Processes; −1 is one per core. It does not change the numbers.")] = 1,
-    minutes: Annotated[float, typer.Option(min=0, help="Begin no new cell after this time.")] = math.inf,
+    n_jobs: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Processes; −1 is one per core. It does not change the numbers.")
+    ] = 1,
+    minutes: Annotated[
+        float, typer.Option(min=0, help="Begin no new cell after this time.", show_default=False)
+    ] = math.inf,
     out: Out = FOLDER,
 ) -> None:
     """Run an experiment. Each finished cell is saved at once; a run that was stopped goes on where it was."""
