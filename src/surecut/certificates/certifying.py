@@ -174,7 +174,7 @@ def certify(
             f"the tally has the prior {tally.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the cut "
             "that was tuned with this prior"
         )
-    tuned_here = bool(cut.fingerprint) and tally.sample.fingerprint == cut.fingerprint
+    tuned_here = tally.has_tuned(cut)
     if tuned_here and cut.out_of_fold:
         raise ValueError(
             "these scores were pooled from folds, each with a model of its own, and the model that predicts was "
@@ -198,8 +198,7 @@ def certify(
 
 def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:
     """The confusion of a cut on a tally's rows, in counts or weights."""
-    accepted = 0 if cut.predicts_nothing else int(np.searchsorted(-tally.scores, -cut.threshold, side="right"))
-    return tally.confusion[accepted]
+    return tally.confusion[tally.candidates.at(cut.threshold)]
 
 
 def _check_metric(metric: Metric) -> None:
