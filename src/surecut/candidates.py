@@ -96,7 +96,7 @@ class Candidates:
 
         The value is NaN where the metric is undefined on these rows.
         """
-        confusion = self.confusion[int(np.searchsorted(-self.accepted, -cut.threshold, side="right")) - 1]
+        confusion = self.confusion[self.at(cut.threshold)]
         try:
             cut.metric.check_classes(confusion.positives, confusion.negatives)
             value = float(cut.metric.evaluate(confusion))
@@ -111,6 +111,10 @@ class Candidates:
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
         )
+
+    def at(self, threshold: float) -> int:
+        """Which of the cuts predicts what a threshold predicts."""
+        return int(np.searchsorted(-self.accepted, -threshold, side="right")) - 1
 
     def check(self, metric: Metric) -> float:
         """Raise where the metric is undefined or grows with errors; return the prior at which that was decided."""

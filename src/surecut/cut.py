@@ -49,7 +49,8 @@ class Cut:
     confidence
         The probability with which the constraints hold on new rows; None where they hold on the tuning rows only.
     rows, weighted, fingerprint
-        The tuning rows: their number, whether they had weights, and a name for them that does not depend on order.
+        The tuning rows: their number, whether they had weights, and a name for them that does not depend on order
+        (empty where an engine counted them).
     out_of_fold
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     shrinkage

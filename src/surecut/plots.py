@@ -241,7 +241,7 @@ class CertificateDisplay:
 
         if cut is None:
             cut = tally.best_cut(get_metric(metric))
-        method = "uniform" if tally.sample.fingerprint == cut.fingerprint else "holdout"
+        method = "uniform" if tally.has_tuned(cut) else "holdout"
         certificate = certify(cut, tally=tally, confidence=confidence, method=method)
         lower, upper = curve_band(cut.metric, tally, tally.confusion, confidence)
         thresholds, values = tally.curve(cut.metric)

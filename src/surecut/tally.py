@@ -11,7 +11,7 @@ import numpy as np
 
 from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
-from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
+from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import plain_label
 from surecut.metrics import get_metric
@@ -145,6 +145,33 @@ class ScoreTally:
     ) -> Cut:
         """The cut with the largest value, by trying every one that meets the constraint."""
         return self.candidates.best_cut(get_metric(metric), parse_constraints(constraint))
+
+    def has_tuned(self, cut: Cut) -> bool:
+        """Whether a cut was tuned on these very rows.
+
+        Cuts carry the fingerprint of their rows, and equal fingerprints are equal rows. An engine that was asked to
+        count cannot name its rows, and a cut from there has none. Then these rows are taken for those that tuned it if
+        they are as many, give the same confusion at the cut, and none of them stands inside its interval. Other rows
+        do so by chance about once in n**1.5 times where they are n as well: a certificate that is refused too often is
+        harmless, one that promises too much is not.
+
+        >>> from surecut import tune_threshold
+        >>> tally = ScoreTally.from_scores([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75])
+        >>> cut = tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75])
+        >>> tally.has_tuned(cut), tally.has_tuned(tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.25, 0.75]))
+        (True, False)
+        """
+        sample, candidates = self.sample, self.candidates
+        if cut.fingerprint or cut.rows != sample.rows:
+            return cut.fingerprint == sample.fingerprint
+        here = candidates.at(cut.threshold)
+        interval = float(candidates.rejected[here]), float(candidates.accepted[here])
+        if cut.weighted != sample.weighted:
+            return interval == cut.interval
+        cells = ("tp", "fp", "fn", "tn")
+        then, now = ([float(getattr(one, cell)) for cell in cells] for one in (cut.confusion, self.confusion[here]))
+        is_empty = interval[0] <= cut.interval[0] and cut.interval[1] <= interval[1]
+        return is_empty and np.allclose(then, now, rtol=TIE, atol=TIE * sum(then))
 
     def curve(self, metric: str | Metric = "f1") -> Curve:
         """The metric at every threshold."""

@@ -109,7 +109,7 @@ def certify(
             f"the tally has the prior {tally.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the cut "
             "that was tuned with this prior"
         )
-    tuned_here = bool(cut.fingerprint) and tally.sample.fingerprint == cut.fingerprint
+    tuned_here = tally.has_tuned(cut)
     if tuned_here and cut.out_of_fold:
         raise ValueError(
             "these scores were pooled from folds, each with a model of its own, and the model that predicts was "

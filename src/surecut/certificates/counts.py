@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:
     """The confusion of a cut on a tally's rows, in counts or weights."""
-    accepted = 0 if cut.predicts_nothing else int(np.searchsorted(-tally.scores, -cut.threshold, side="right"))
-    return tally.confusion[accepted]
+    return tally.confusion[tally.candidates.at(cut.threshold)]
 
 
 def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:

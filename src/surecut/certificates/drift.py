@@ -255,7 +255,7 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
 
     if not has_rows:
         return of_counts
-    if before.sample.fingerprint != cut.fingerprint:
+    if not before.has_tuned(cut):
         return of_rows
     (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
 

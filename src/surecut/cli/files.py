@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut.cut import require_folder
+from surecut.frames.text_numbers import text_numbers
 
 if TYPE_CHECKING:
     import duckdb
@@ -194,25 +195,14 @@ class Table:
             return f"CAST({name} AS DOUBLE)"
         if kind != "VARCHAR":
             raise TableError(f"column {column!r} holds values of type {kind}, not numbers")
-        text = f"trim({name})"
-        bare = f"trim(rtrim({text}, '%'))"
-        plain = f"TRY_CAST({bare} AS DOUBLE)"
-        comma = f"TRY_CAST(replace({bare}, ',', '.') AS DOUBLE)"
-        filled = f"{name} IS NOT NULL AND {text} <> ''"
-        rows, percents, plains, commas, strange = self._one(
-            f"SELECT count(*), count(*) FILTER (ends_with({text}, '%')), count({plain}), count({comma}), "
-            f"any_value({name}) FILTER ({comma} IS NULL) FROM {self._from} WHERE {filled}"
-        )
-        if commas < rows:
-            raise TableError(
-                f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {strange!r}"
-            )
-        if 0 < percents < rows:
-            raise TableError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
-        number = plain if plains == rows else comma
-        if percents:
-            self.notes.append(f"column {column!r} holds percentages, read as shares: {self._percentage(text)}")
-        return f"CASE WHEN {filled} THEN {number} {'/ 100 ' if percents else ''}END"
+        try:
+            numbers = text_numbers(column, lambda select: self._one(f"SELECT {select} FROM {self._from}"))
+        except ValueError as error:
+            raise TableError(str(error)) from None
+        if numbers.in_percent:
+            example = self._percentage(f"trim({name})")
+            self.notes.append(f"column {column!r} holds percentages, read as shares: {example}")
+        return numbers.sql
 
     def _percentage(self, text: str) -> str:
         """An example of what becomes of a percentage."""

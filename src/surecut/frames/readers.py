@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import math
-from collections.abc import Iterator
+import os
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +16,7 @@ import pyarrow as pa
 
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
+from surecut.frames.text_numbers import text_numbers
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class FileReader:
     @cached_property
     def _reader(self) -> DuckReader:
         with _told(self.path):
-            return DuckReader(open_files(self.path), self.columns)
+            return DuckReader(open_files(self.path, (self.columns.score, self.columns.weight)), self.columns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -137,28 +140,72 @@ class _told:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         import duckdb
 
-        if isinstance(error, duckdb.Error | pa.ArrowException) and not isinstance(error, duckdb.BinderException):
-            raise OSError(f"cannot read {self._path}: {error}") from error
+        ours = isinstance(error, FileNotFoundError | duckdb.BinderException)
+        if isinstance(error, duckdb.Error | pa.ArrowException | OSError) and not ours:
+            reason = str(error).split("\n\n")[0]  # what follows are DuckDB's settings
+            raise OSError(f"cannot read {self._path}: {reason}") from error
 
 
-def open_files(path: str) -> Any:
-    """A relation over a Parquet or CSV file, a glob of them, or a folder of Parquet files."""
-    import duckdb
+def open_files(path: str, numbers: Iterable[str | None] = ()) -> Any:
+    """A relation over a Parquet or CSV file, a glob of them, or a folder of Parquet files.
 
+    Columns that should be `numbers` are read as such where a CSV file has them as text.
+    """
     if "://" not in path:
         if Path(path).is_dir():
             path = str(Path(path) / "**" / "*.parquet")
         if not glob.glob(path, recursive=True):
             raise FileNotFoundError(f"there is no file {path}")
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".parquet", ".pq")):
+        return _connected().read_parquet(path)
+    if name.endswith((".csv", ".tsv", ".txt")):
+        return _with_numbers(path, _opened_csv(path), numbers)
+    raise ValueError(f"expected a Parquet or CSV file (.parquet, .pq, .csv, .tsv, .txt), got {path}")
+
+
+def _opened_csv(path: str) -> Any:
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        raise ValueError(f"{path} is empty: at least a header and one row are needed")
+    relation = _connected().read_csv(path)
+    if len(relation.columns) == 1 and any(mark in relation.columns[0] for mark in ",;\t|"):
+        raise ValueError(
+            f"{path} was read as a single column, {relation.columns[0]!r}: see whether all its lines have the same "
+            "number of fields"
+        )
+    return relation
+
+
+def _with_numbers(path: str, relation: Any, numbers: Iterable[str | None]) -> Any:
+    """The relation with some columns of text as numbers."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    replaced = []
+    for column in numbers:
+        if column is None or types.get(column) != "VARCHAR":
+            continue
+        found = text_numbers(column, lambda select: relation.aggregate(select).fetchall()[0])
+        if found.in_percent:
+            warnings.warn(f"{column} is in percent in {path}: it is divided by 100", PercentWarning, stacklevel=2)
+        replaced.append(f"{found.sql} AS {_quoted(column)}")
+    return relation.project(f"* REPLACE ({', '.join(replaced)})") if replaced else relation
+
+
+class PercentWarning(UserWarning):
+    """Scores or weights in a file have percent signs."""
+
+
+def open_data_set(data_set: Any) -> Any:
+    """A relation over a PyArrow data set."""
+    return _connected().from_arrow(data_set)
+
+
+def _connected() -> Any:
+    import duckdb
+
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET enable_progress_bar = false")
-    name = path.lower().removesuffix(".gz").removesuffix(".zst")
-    if name.endswith((".parquet", ".pq")):
-        return connection.read_parquet(path)
-    if name.endswith((".csv", ".tsv", ".txt")):
-        return connection.read_csv(path)
-    raise ValueError(f"expected a Parquet or CSV file (.parquet, .pq, .csv, .tsv, .txt), got {path}")
+    return connection
 
 
 def _arrow_reader(relation: Any) -> pa.RecordBatchReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
 
+READ_ONCE = ("RecordBatchReader", "Scanner")
+"""What of PyArrow may be gone after one pass."""
+
 
 def tune_frame(
     frame: Any,
@@ -51,8 +55,9 @@ def tune_frame(
     Parameters
     ----------
     frame
-        A pandas, Polars (eager or lazy) or PyArrow frame, a DuckDB relation, a Dask, PySpark (classic or Connect) or
-        Ibis frame, or a path: a Parquet or CSV file, a glob of them, or a folder of Parquet files.
+        A pandas or Polars frame (eager or lazy), a PyArrow table or data set, a DuckDB relation, a Dask, PySpark
+        (classic or Connect) or Ibis frame, or a path: a Parquet or CSV file, a glob of them, or a folder of Parquet
+        files.
     label, score, weight
         Names of columns. Scores are numbers, weights are finite and not negative.
     metric
@@ -119,8 +124,8 @@ def apply_frame(
     """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
 
     A row without a score is not predicted positive. With a `MultilabelCut`, `by` names the columns that its labels
-    come from; rows of a group that it does not know are not predicted positive. The path of a file gives a DuckDB
-    relation.
+    come from; rows of a group that it does not know are not predicted positive. The path of a file and a PyArrow data
+    set give a DuckDB relation.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
@@ -128,7 +133,7 @@ def apply_frame(
     [False, True, True, True]
     """
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    wrapped = _wrapped(frame)
+    wrapped = _wrapped(frame, score)
     columns = wrapped.collect_schema().names()
     Columns(score, score, by=keys).require_in(columns)
     if name in columns:
@@ -164,7 +169,7 @@ def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tu
 
 def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> Any:
     """The rows of a frame, as a search can ask for them."""
-    frame = nw.to_native(frame, pass_through=True)
+    frame = _native(frame)
     reader = _reader(frame, columns)
     if reader is not None:
         from surecut.frames.batches import BatchRows
@@ -179,15 +184,41 @@ def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objecti
 def _grouped_rows(frame: Any, columns: Columns, missing: str) -> GroupedRows:
     from surecut.frames.grouped import GroupedRows
 
-    return GroupedRows(_wrapped(frame).lazy(), columns, missing)
+    return GroupedRows(_wrapped(frame, columns.score, columns.weight).lazy(), columns, missing)
 
 
-def _wrapped(frame: Any) -> Any:
-    """The frame as narwhals has it; a path is opened."""
+def _native(frame: Any) -> Any:
+    """The frame itself, of a kind that can be asked more than once."""
+    frame = nw.to_native(frame, pass_through=True)
+    home, kind = _home(frame)
+    if home == "pyarrow" and kind in READ_ONCE:
+        raise TypeError(
+            f"a {kind} can be read only once, and a search may need two passes: pass a table (its read_all() or "
+            "to_table()) or a data set; a ScoreSketch takes streams batch by batch"
+        )
+    if home == "pyarrow" and kind == "RecordBatch":
+        import pyarrow
+
+        return pyarrow.Table.from_batches([frame])
+    return frame
+
+
+def _home(frame: Any) -> tuple[str, str]:
+    """The library that a frame comes from, and its class."""
+    return type(frame).__module__.partition(".")[0].lstrip("_"), type(frame).__name__
+
+
+def _is_data_set(frame: Any) -> bool:
+    return _home(frame)[0] == "pyarrow" and _home(frame)[1].endswith("Dataset")
+
+
+def _wrapped(frame: Any, *numbers: str | None) -> Any:
+    """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB."""
+    frame = _native(frame)
     if isinstance(frame, (str, os.PathLike)):
-        from surecut.frames.readers import open_files
-
-        frame = open_files(os.fspath(frame))
+        frame = _readers("files").open_files(os.fspath(frame), numbers)
+    elif _is_data_set(frame):
+        frame = _readers("a data set by groups").open_data_set(frame)
     try:
         return nw.from_native(frame)
     except TypeError:
@@ -196,32 +227,26 @@ def _wrapped(frame: Any) -> Any:
 
 def _reader(frame: Any, columns: Columns) -> Any:
     """What reads the frame as Arrow batches; None where it is not read but asked, or in memory already."""
-    home, kind = type(frame).__module__.partition(".")[0].lstrip("_"), type(frame).__name__
-    is_path = isinstance(frame, (str, os.PathLike))
-    if not (is_path or home in ("duckdb", "pyarrow") or (home, kind) == ("polars", "LazyFrame")):
-        return None
-    try:
-        from surecut.frames import readers
-
-        if is_path:
-            import duckdb  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"reading {home if not is_path else 'files'} needs {error.name}: pip install surecut[files]"
-        ) from None
-    if is_path:
-        return readers.FileReader(os.fspath(frame), columns)
+    home, kind = _home(frame)
+    if isinstance(frame, (str, os.PathLike)):
+        return _readers("files").FileReader(os.fspath(frame), columns)
     if home == "duckdb":
-        return readers.DuckReader(frame, columns)
-    if home == "polars":
-        return readers.PolarsReader(frame, columns)
-    if kind == "RecordBatchReader":
-        raise TypeError("a RecordBatchReader can be read only once: pass a table (reader.read_all()) or a data set")
-    if kind == "RecordBatch":
-        import pyarrow
+        return _readers(home).DuckReader(frame, columns)
+    if (home, kind) == ("polars", "LazyFrame"):
+        return _readers(home, "pyarrow").PolarsReader(frame, columns)
+    if home == "pyarrow" and (kind == "Table" or _is_data_set(frame)):
+        return _readers(home, "pyarrow").ArrowReader(frame, columns)
+    return None
 
-        frame = pyarrow.Table.from_batches([frame])
-    return readers.ArrowReader(frame, columns)
+
+def _readers(what: str, *needed: str) -> Any:
+    """The module that reads batches, where the libraries are installed that it needs."""
+    for library in needed or ("pyarrow", "duckdb"):
+        if importlib.util.find_spec(library) is None:
+            raise ImportError(f"reading {what} needs {library}: pip install surecut[files]")
+    from surecut.frames import readers
+
+    return readers
 
 
 def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str) -> ArrayRows:

@@ -1,0 +1,44 @@
+"""Numbers that a file holds as text, as strangers write them: decimal commas and percent signs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class TextNumbers(NamedTuple):
+    """How a column of text is read as numbers."""
+
+    sql: str
+    """A double in DuckDB's SQL, null where the text is empty."""
+    in_percent: bool
+    """Whether all numbers have a percent sign, and are divided by 100."""
+
+
+def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
+    """Look at all of a column and say how to read it; a `ValueError` says which text is no number.
+
+    `ask` selects some aggregates from the column's table.
+
+    >>> import duckdb
+    >>> table = duckdb.sql("SELECT unnest(['0,25', '1', ' 1e-3 ', '']) AS score")
+    >>> found = text_numbers("score", lambda select: table.aggregate(select).fetchall()[0])
+    >>> table.project(found.sql).fetchall()
+    [(0.25,), (1.0,), (0.001,), (None,)]
+    """
+    name = '"' + column.replace('"', '""') + '"'
+    text = f"trim({name})"
+    bare = f"trim(rtrim({text}, '%'))"
+    plain, comma = (f"TRY_CAST({number} AS DOUBLE)" for number in (bare, f"replace({bare}, ',', '.')"))
+    is_filled = f"{name} IS NOT NULL AND {text} <> ''"
+    rows, percents, plains, commas, strange = ask(
+        f"count(*) FILTER ({is_filled}), count(*) FILTER ({is_filled} AND ends_with({text}, '%')), "
+        f"count({plain}) FILTER ({is_filled}), count({comma}) FILTER ({is_filled}), "
+        f"any_value({name}) FILTER ({is_filled} AND {comma} IS NULL)"
+    )
+    if commas < rows:
+        raise ValueError(f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {strange!r}")
+    if 0 < percents < rows:
+        raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
+    number = plain if plains == rows else comma
+    return TextNumbers(f"CASE WHEN {is_filled} THEN {number} {'/ 100 ' if percents else ''}END", bool(percents))
