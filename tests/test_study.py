@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -111,6 +112,64 @@ def test_after_its_time_a_run_begins_no_cell(tmp_path, with_small):
     with_small(draw)
     assert running.run("discrete", tmp_path, scale="smoke", seed=0, n_jobs=1, minutes=0).manifest()["finished"] == 0
     assert len(run(tmp_path).table()) == 8
+
+
+def partly(cell, generator):
+    """Rows of several kinds of columns, one of them empty here and there."""
+    word = "None" if cell["n"] else "a, b"
+    rows = [{"part": part, "word": word, "drawn": generator.random() / 3, "fine": bool(part)} for part in range(2)]
+    return [row | ({"often": generator.random() * 1e6} if cell["n"] % 2 else {}) for row in rows]
+
+
+def test_a_folder_with_the_table_alone_is_gone_on_from(tmp_path, with_small):
+    with_small(partly)
+    whole = run(tmp_path / "at once")
+    with_small(partly, cells=2)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    computing = {"seconds_of_computing": 12.0, "versions": store.manifest()["versions"] | {"numpy": "1.0"}}
+    (store.folder / "manifest.json").write_text(json.dumps(store.manifest() | computing))
+    ran = []
+
+    def counted(cell, generator):
+        ran.append((cell["n"], cell["method"]))
+        return partly(cell, generator)
+
+    with_small(counted)
+    told = []
+    run(tmp_path, tell=lambda *numbers: told.append(numbers))
+    assert told[0] == (4, 8)
+    assert ran == [(0, "a"), (0, "b"), *((n, method) for n in (2, 3) for method in "ab")]  # two checks, then the rest
+    assert (store.folder / "results.csv").read_bytes() == (whole.folder / "results.csv").read_bytes()
+    assert store.manifest()["seconds_of_computing"] == pytest.approx(12, abs=0.5)
+    assert store.manifest()["versions"]["numpy"] == f"1.0, {np.__version__}"
+    run(tmp_path)
+    assert len(ran) == 6
+
+
+@pytest.mark.parametrize("scale", ["smoke", "another"])
+def test_a_table_that_is_not_reproduced_is_not_gone_on_from(tmp_path, with_small, scale):
+    with_small(draw, cells=2)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    with_small(lambda cell, generator: [{"drawn": 2.0 if cell["method"] == "b" else float(generator.random())}])
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"other code.* at n 0, method b, drawn is 0\..* there and 2.0 here"):
+            run(tmp_path, scale=scale)
+    assert len(store.table()) == 4
+    assert [path.name for path in (store.folder / "cells").iterdir()] == ["seed"]
+
+
+def test_a_table_of_another_seed_is_not_gone_on_from(tmp_path, with_small):
+    with_small(draw)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    with pytest.raises(StoreError, match="holds cells of seed 0, and this run has seed 1"):
+        run(tmp_path, seed=1)
+    assert len(store.table()) == 8
+    (store.folder / "manifest.json").write_text("<<<<<<< HEAD")
+    with pytest.raises(StoreError, match=r"manifest.json cannot be read"):
+        run(tmp_path)
 
 
 def test_cells_of_another_seed_are_not_mixed_in(tmp_path, with_small):
