@@ -83,11 +83,13 @@ class Store:
         return document
 
     def write_table(self, cells: list[Cell], manifest: dict[str, Any]) -> None:
-        """Put the finished cells into one table, in the order of the cells, and say how they were made."""
+        """Put the finished cells, if any, into one table, in the order of the cells, and say how they were made."""
         import pandas as pd
 
         done = {self._path(cell) for cell in cells if self.is_done(cell)}
         documents = [self.read(cell) for cell in cells if self._path(cell) in done]
+        if not documents:
+            return
         rows = [document["cell"] | row for document in documents for row in document["rows"]]
         text = io.StringIO()
         pd.DataFrame(rows).to_csv(text, index=False, float_format="%.7g", lineterminator="\n")
