@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,20 @@ def summary(chapters: list[Chapter]) -> str:
     return f"Of {len(verdicts)} claims, {counts}."
 
 
+def exceptions(chapters: list[Chapter]) -> list[tuple[str, str]]:
+    """The claims that do not hold or cannot be tested, each with its experiment."""
+    return [
+        (chapter.experiment.name, f"{claim.verdict.value}: {claim.text}")
+        for chapter in chapters
+        for claim in chapter.claims
+        if claim.verdict is not Verdict.HOLDS
+    ]
+
+
 def _markdown(chapters: list[Chapter]) -> str:
-    lines = [f"# {TITLE}", "", INTRODUCTION, summary(chapters), "", "```sh", COMMANDS, "```", ""]
+    lines = [f"# {TITLE}", "", INTRODUCTION, summary(chapters), ""]
+    lines += [f"- {name}, {what}" for name, what in exceptions(chapters)]
+    lines += ["", "```sh", COMMANDS, "```", ""]
     for chapter in chapters:
         experiment = chapter.experiment
         lines += [f"## {experiment.name}: {experiment.title}", "", f"Section {experiment.section}. Made by", ""]
@@ -117,13 +130,25 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def _code(text: str) -> str:
+    """Text as HTML, what stands between backticks as code.
+
+    >>> _code("`a < b`, so")
+    '<code>a &lt; b</code>, so'
+    """
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
 def _html(chapters: list[Chapter]) -> str:
     say = html.escape
     opening = f"{INTRODUCTION} {summary(chapters)}"
-    parts = [f"<h1>{say(TITLE)}</h1>", f"<p>{say(opening)}</p>", f"<pre>{say(COMMANDS)}</pre>"]
+    listed = "".join(
+        f'<li><a href="#{say(name)}">{say(name)}</a>, {_code(what)}</li>' for name, what in exceptions(chapters)
+    )
+    parts = [f"<h1>{say(TITLE)}</h1>", f"<p>{say(opening)}</p>", f"<ul>{listed}</ul>", f"<pre>{say(COMMANDS)}</pre>"]
     for chapter in chapters:
         experiment = chapter.experiment
-        parts.append(f"<h2>{say(experiment.name)}: {say(experiment.title)}</h2>")
+        parts.append(f'<h2 id="{say(experiment.name)}">{say(experiment.name)}: {say(experiment.title)}</h2>')
         parts.append(f"<p>Section {say(experiment.section)}. Made by</p>")
         parts.append(f"<pre>{say(chapter.manifest['command'])}</pre>\n<p>{say(chapter.how)}</p>")
         if chapter.unfinished:
@@ -135,9 +160,9 @@ def _html(chapters: list[Chapter]) -> str:
         parts.append("<table><tr><th>the paper</th><th>here</th><th>measured</th></tr>")
         for claim in chapter.claims:
             verdict = claim.verdict.value
-            measured = "".join(f'<p class="{kind}">{say(sentences)}</p>' for kind, sentences in _measured(claim))
+            measured = "".join(f'<p class="{kind}">{_code(sentences)}</p>' for kind, sentences in _measured(claim))
             parts.append(
-                f'<tr><td>{say(claim.text)}</td><td class="{verdict.replace(" ", "-")}"><b>{say(verdict)}</b></td>'
+                f'<tr><td>{_code(claim.text)}</td><td class="{verdict.replace(" ", "-")}"><b>{say(verdict)}</b></td>'
                 f"<td>{measured}</td></tr>"
             )
         parts.append("</table>")
