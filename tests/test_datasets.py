@@ -132,13 +132,24 @@ def test_labels_beyond_the_known_ones_are_refused(folder):
 
 
 def test_an_absent_file_without_an_address_says_what_to_put_where(folder):
-    with pytest.raises(FileNotFoundError, match=r"small is not in .*put small .*\.bz2.* into") as caught:
+    with pytest.raises(FileNotFoundError, match=r"small is not here, .*put small .*\.bz2.* into") as caught:
         datasets.load("small")
     assert str(folder) in str(caught.value)
 
 
+def test_all_absent_files_are_named_at_once(folder, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="put many_train and many_test "):
+        datasets.load("many")
+    (folder / "many_train").write_bytes(MULTILABEL)
+    with pytest.raises(FileNotFoundError, match=r"many_test is not here.* put many_test "):
+        datasets.load("many")
+    monkeypatch.delenv("SURECUT_DATA")
+    with pytest.raises(FileNotFoundError, match="or set SURECUT_DATA to the folder that has it"):
+        datasets.load("many")
+
+
 def test_an_unknown_name_is_told_the_known_ones():
-    with pytest.raises(ValueError, match="unknown data set 'covertype': expected one of covtype, gisette"):
+    with pytest.raises(ValueError, match=r"'covertype': did you mean 'covtype'\? The names are covtype, gisette"):
         datasets.load("covertype")
 
 

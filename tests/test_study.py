@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,7 +47,7 @@ def small(run, cells=4):
         cells=lambda scale: [{"n": n, "method": method} for n in range(cells) for method in ("a", "b")],
         run=run,
         figures=lambda table: {},
-        claims=lambda table: [Claim("2 < 3 | always", Verdict.HOLDS, str(Estimate.of(table.drawn)), "because")],
+        claims=lambda table: [Claim("2 < 3 | always", Verdict.HOLDS, str(Estimate.of(table.drawn)), "it does")],
         paired=("method",),
     )
 
@@ -109,8 +111,69 @@ def test_a_stopped_run_loses_nothing_and_does_nothing_twice(tmp_path, with_small
 
 def test_after_its_time_a_run_begins_no_cell(tmp_path, with_small):
     with_small(draw)
-    assert running.run("discrete", tmp_path, scale="smoke", seed=0, n_jobs=1, minutes=0).manifest()["finished"] == 0
+    none = running.run("discrete", tmp_path, scale="smoke", seed=0, n_jobs=1, minutes=0)
+    assert none.manifest() == {}
+    with pytest.raises(StoreError, match="there are no results"):
+        none.table()
     assert len(run(tmp_path).table()) == 8
+
+
+def partly(cell, generator):
+    """Rows of several kinds of columns, one of them empty here and there."""
+    word = "None" if cell["n"] else "a, b"
+    rows = [{"part": part, "word": word, "drawn": generator.random() / 3, "fine": bool(part)} for part in range(2)]
+    return [row | ({"often": generator.random() * 1e6} if cell["n"] % 2 else {}) for row in rows]
+
+
+def test_a_folder_with_the_table_alone_is_gone_on_from(tmp_path, with_small):
+    with_small(partly)
+    whole = run(tmp_path / "at once")
+    with_small(partly, cells=2)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    computing = {"seconds_of_computing": 12.0, "versions": store.manifest()["versions"] | {"numpy": "1.0"}}
+    (store.folder / "manifest.json").write_text(json.dumps(store.manifest() | computing))
+    ran = []
+
+    def counted(cell, generator):
+        ran.append((cell["n"], cell["method"]))
+        return partly(cell, generator)
+
+    with_small(counted)
+    told = []
+    run(tmp_path, tell=lambda *numbers: told.append(numbers))
+    assert told[0] == (4, 8)
+    assert ran == [(0, "a"), (0, "b"), *((n, method) for n in (2, 3) for method in "ab")]  # two checks, then the rest
+    assert (store.folder / "results.csv").read_bytes() == (whole.folder / "results.csv").read_bytes()
+    assert store.manifest()["seconds_of_computing"] == pytest.approx(12, abs=0.5)
+    assert store.manifest()["versions"]["numpy"] == f"1.0, {np.__version__}"
+    run(tmp_path)
+    assert len(ran) == 6
+
+
+@pytest.mark.parametrize("scale", ["smoke", "another"])
+def test_a_table_that_is_not_reproduced_is_not_gone_on_from(tmp_path, with_small, scale):
+    with_small(draw, cells=2)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    with_small(lambda cell, generator: [{"drawn": 2.0 if cell["method"] == "b" else float(generator.random())}])
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"other code.* at n 0, method b, drawn is 0\..* there and 2.0 here"):
+            run(tmp_path, scale=scale)
+    assert len(store.table()) == 4
+    assert [path.name for path in (store.folder / "cells").iterdir()] == ["seed"]
+
+
+def test_a_table_of_another_seed_is_not_gone_on_from(tmp_path, with_small):
+    with_small(draw)
+    store = run(tmp_path)
+    shutil.rmtree(store.folder / "cells")
+    with pytest.raises(StoreError, match="holds cells of seed 0, and this run has seed 1"):
+        run(tmp_path, seed=1)
+    assert len(store.table()) == 8
+    (store.folder / "manifest.json").write_text("<<<<<<< HEAD")
+    with pytest.raises(StoreError, match=r"manifest.json cannot be read"):
+        run(tmp_path)
 
 
 def test_cells_of_another_seed_are_not_mixed_in(tmp_path, with_small):
@@ -139,8 +202,19 @@ def test_cells_are_plain_and_named_apart(name, scale, tmp_path):
 
 
 def test_an_unknown_experiment_is_told_the_known_ones():
-    with pytest.raises(ValueError, match="unknown experiment 'discreet': expected one of discrete, logistic-model"):
+    with pytest.raises(ValueError, match=r"'discreet': did you mean 'discrete'\? The names are discrete, "):
         get_experiment("discreet")
+    result = cli.invoke(app, ["study", "run", "benchmark-multilabel"])
+    assert result.exit_code == 1
+    assert "did you mean 'multilabel-benchmarks'?" in result.output
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2"])
+def test_no_processes_are_refused(jobs, tmp_path):
+    result = cli.invoke(app, ["study", "run", "discrete", "--n-jobs", jobs, "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert f"or -1 for one per core, got {jobs}" in result.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_estimates_print_as_many_digits_as_they_have():
@@ -342,6 +416,60 @@ def test_an_experiment_from_cells_to_the_report(name, tmp_path, monkeypatch):
     page = (tmp_path / "report.md").read_text()
     assert f"surecut study run {name} --scale smoke --seed 0" in page
     assert page.count("| **") >= 4
+
+
+COMMITTED = Path(__file__).parent.parent / "docs" / "study"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_committed_results_have_figures_captions_and_verdicts(name):
+    experiment, store = get_experiment(name), Store(COMMITTED / name)
+    table, manifest = store.table(), store.manifest()
+    assert list(experiment.figures(table)) == list(experiment.captions)
+    assert all(
+        (store.folder / f"{figure}.{kind}").exists() for figure in experiment.captions for kind in ("svg", "png")
+    )
+    found = table[list(manifest["parameters"])].drop_duplicates()
+    assert len(found) == manifest["finished"]
+    page = (COMMITTED / "report.md").read_text()
+    for claim in experiment.claims(table):
+        assert claim.rule
+        assert f"| {claim.text} | **{claim.verdict.value}** | {claim.evidence}." in page
+
+
+def test_a_rule_that_was_changed_is_told_with_what_it_said_before(tmp_path, with_small):
+    claim = Claim("so", Verdict.HOLDS, "1 ± 0.4", "above 0", first_rule="above 1: does not hold")
+    lines = [sentences for _, sentences in report._measured(claim)]
+    assert lines[1] == "Holds if above 0."
+    assert lines[2] == "This rule was chosen after the numbers had been seen. Before: above 1: does not hold."
+
+
+def test_a_disk_that_is_full_says_how_to_go_on(tmp_path, with_small):
+    def full(cell, generator):
+        raise OSError(28, "No space left on device")
+
+    with_small(full)
+    result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "No space left on device" in result.output
+    assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
+
+
+def test_the_axis_of_sizes_tells_where_repetitions_are_lacking():
+    from surecut.study.figures import panels, sizes_axis
+
+    table = pd.DataFrame(
+        [
+            (n, learner, r)
+            for n, have in ((500, (3, 3)), (1_211, (3, 1)), (2_000, (2, 2)))
+            for learner, k in zip("ab", have, strict=True)
+            for r in range(k)
+        ],
+        columns=["n", "learner", "repetition"],
+    )
+    _, axes = panels(1, 1)
+    sizes_axis(axes[0, 0], table)
+    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["500", "1,211\n1–3 rep.", "2k\n2 rep."]
 
 
 def test_the_report_escapes_what_it_shows(tmp_path, with_small):

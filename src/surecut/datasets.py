@@ -8,6 +8,7 @@ may be plain text or end in ``.bz2``, ``.xz`` or ``.gz``. What was parsed is kep
 from __future__ import annotations
 
 import bz2
+import difflib
 import functools
 import gzip
 import hashlib
@@ -186,9 +187,11 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     ((1211, 294), (1211, 6))
     """
     if name not in SOURCES:
-        raise ValueError(f"unknown data set {name!r}: expected one of {', '.join(SOURCES)}")
+        nearest = difflib.get_close_matches(name, SOURCES, n=1)
+        hint = f": did you mean {nearest[0]!r}?" if nearest else "."
+        raise ValueError(f"unknown data set {name!r}{hint} The names are {', '.join(SOURCES)}")
     source = SOURCES[name]
-    paths = [_find(file, folder) for file in source.files]  # all of them, before the first is parsed
+    paths = _find(source.files, folder)  # all of them, before the first is parsed
     parts = [_read(path, file, source) for path, file in zip(paths, source.files, strict=True)]
     return Dataset(name, parts[0], parts[1] if len(parts) > 1 else None)
 
@@ -198,9 +201,16 @@ def is_present(name: str, *, folder: str | os.PathLike[str] | None = None) -> bo
     return all(_look_for(file, folder) for file in SOURCES[name].files)
 
 
-def _find(file: SourceFile, folder: str | os.PathLike[str] | None = None) -> Path:
-    """The path of a file: in the folder, in the cache, or downloaded into the cache."""
-    return _look_for(file, folder) or _download(file, _folders(folder)[0])
+def _find(files: tuple[SourceFile, ...], folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The paths of files: in the folder, in the cache, or downloaded into the cache."""
+    found = [_look_for(file, folder) for file in files]
+    absent = [file for file, path in zip(files, found, strict=True) if path is None]
+    places = _folders(folder)
+    names = " and ".join(file.name for file in absent)
+    wanted = f"put {names} (plain, or with the ending {', '.join(filter(None, OPENERS))}) into {places[0]}" + (
+        "" if len(places) > 1 else ", or set SURECUT_DATA to the folder that has it"
+    )
+    return [path or _download(file, wanted) for file, path in zip(files, found, strict=True)]
 
 
 def cache_folder() -> Path:
@@ -221,23 +231,25 @@ def _look_for(file: SourceFile, folder: str | os.PathLike[str] | None) -> Path |
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _download(file: SourceFile, folder: Path) -> Path:
+def _download(file: SourceFile, wanted: str) -> Path:
     """Fetch a file, or say how to come by it."""
-    wanted = f"put {file.name} (plain, or with the ending {', '.join(filter(None, OPENERS))}) into {folder}"
     if file.url is None:
-        raise FileNotFoundError(f"{file.name} is not in {folder}, and no address is known to download it: {wanted}")
+        raise FileNotFoundError(f"{file.name} is not here, and no address is known to download it: {wanted}")
     try:
         import pooch
     except ModuleNotFoundError:
         raise FileNotFoundError(
-            f"{file.name} is not in {folder}: {wanted}, or let it be downloaded: pip install 'surecut[study]'"
+            f"{file.name} is not here: {wanted}; or let it be downloaded: pip install 'surecut[study]'"
         ) from None
     try:
         known = f"sha256:{file.sha256}" if file.sha256 else None
         name = file.url.rpartition("/")[2]
         return Path(pooch.retrieve(file.url, known, fname=name, path=cache_folder(), progressbar=False))
-    except OSError as error:  # requests' errors are OSErrors
-        raise FileNotFoundError(f"{file.url} could not be downloaded ({error}): {wanted}") from None
+    except OSError as error:  # requests' errors are OSErrors, and some tell their whole history
+        reason = str(error) if len(str(error)) < 120 else type(error).__name__
+        raise FileNotFoundError(
+            f"{file.name} is not here, and {file.url} could not be downloaded ({reason}): {wanted}"
+        ) from None
     except ValueError as error:
         raise DataError(f"{file.url} is not what it should be: {error}") from None
 

@@ -6,6 +6,7 @@ paper's claims. A `Store` keeps what was measured. Everything else only combines
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ def get_experiment(name: str) -> Experiment:
     '6.1, first experiment'
     """
     if name not in NAMES:
-        raise ValueError(f"unknown experiment {name!r}: expected one of {', '.join(NAMES)}")
+        nearest = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.4)
+        hint = f": did you mean {nearest[0]!r}?" if nearest else "."
+        raise ValueError(f"unknown experiment {name!r}{hint} The names are {', '.join(NAMES)}")
     experiment: Experiment = importlib.import_module(f"surecut.study.{name.replace('-', '_')}").EXPERIMENT
     return experiment

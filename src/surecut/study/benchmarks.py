@@ -14,6 +14,9 @@ from surecut.datasets import Part
 TEST_ROWS = {"covtype": 181_012, "gisette": 3_000, "mnist49": 3_000}
 """How many rows the paper takes out for testing; mnist49 as gisette."""
 
+TITLES = {"mnist49": "mnist49 (gisette's digits)"}
+"""What a picture says of a data set that stands in for another."""
+
 
 def binary_names() -> tuple[str, ...]:
     """The binary data sets: covtype and gisette, or mnist49, under its own name, where gisette is absent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -17,9 +18,17 @@ from surecut.study import NAMES, SCALES, get_experiment
 app = typer.Typer(help="The paper's experiments: run, figures, report.", no_args_is_help=True)
 
 Scale = Enum("Scale", {name: name for name in SCALES}, type=str)  # type: ignore[misc]  # typer wants an Enum
-Name = Enum("Name", {name: name for name in (*NAMES, "all")}, type=str)  # type: ignore[misc]  # the same
+ALL = "all"
 
-Experiments = Annotated[Name, typer.Argument(help=f"{', '.join(NAMES)}; or all.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help=f"{', '.join(NAMES)}, or {ALL}.",
+        autocompletion=lambda: [*NAMES, ALL],
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of results.")]
 FOLDER = Path("surecut-study")
 QUICK = Scale("quick")
@@ -32,12 +41,13 @@ def list_experiments() -> None:
         for name in NAMES:
             experiment = get_experiment(name)
             cells = ", ".join(f"{scale} {len(experiment.cells(scale)):,}" for scale in SCALES)
-            typer.echo(f"{name}\n    {experiment.title} (paper: {experiment.section})\n    cells: {cells}")
+            where = f"paper: {experiment.section}; cells: {cells}"
+            typer.echo("\n    ".join((name, *textwrap.wrap(experiment.title, 76), where)))
 
 
 @app.command()
 def run(
-    name: Experiments,
+    name: Name,
     scale: Annotated[
         Scale, typer.Option(metavar="|".join(SCALES), help="Seconds, minutes, or the paper's own sizes.")
     ] = QUICK,
@@ -54,21 +64,26 @@ def run(
     with _sentences():
         from surecut.study.running import run as run_cells
 
+        if n_jobs == 0 or n_jobs < -1:
+            raise ValueError(f"--n-jobs must be a number of processes, or -1 for one per core, got {n_jobs}")
+
         for chosen in _chosen(name):
             try:
                 with _progress(chosen) as tell:
                     store = run_cells(
                         chosen, out, scale=scale.value, seed=seed, n_jobs=n_jobs, minutes=minutes, tell=tell
                     )
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, OSError) as stop:
+                interrupted = isinstance(stop, KeyboardInterrupt)
                 again = f"surecut study run {chosen} --scale {scale.value} --seed {seed} --n-jobs {n_jobs} --out {out}"
-                typer.echo(f"\nstopped; the finished cells are saved. To go on: {again}", err=True)
-                raise typer.Exit(130) from None
+                reason = "stopped" if interrupted else f"surecut: {stop}"
+                typer.echo(f"\n{reason}\nThe finished cells are saved. To go on: {again}", err=True)
+                raise typer.Exit(130 if interrupted else 1) from None
             typer.echo(f"{store.folder}/results.csv")
 
 
 @app.command()
-def plot(name: Experiments, out: Out = FOLDER) -> None:
+def plot(name: Name, out: Out = FOLDER) -> None:
     """Draw an experiment's figures from its results, as SVG and PNG."""
     with _sentences():
         from surecut.study.figures import save
@@ -91,8 +106,8 @@ def report(out: Out = FOLDER) -> None:
             typer.echo(path)
 
 
-def _chosen(name: Name) -> tuple[str, ...]:
-    return NAMES if name.value == "all" else (name.value,)
+def _chosen(name: str) -> tuple[str, ...]:
+    return NAMES if name == ALL else (get_experiment(name).name,)
 
 
 @contextmanager
@@ -135,6 +150,8 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
         task = bar.add_task(name, total=None)
 
         def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            if bar.tasks[0].total is None:  # what was finished before tells nothing of the time that is left
+                bar.reset(task, completed=done, total=total)
+            bar.update(task, completed=done)
 
         yield tell

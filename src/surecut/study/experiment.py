@@ -36,6 +36,8 @@ class Experiment:
         From a cell and a source of randomness to rows of results.
     figures
         From the table of results to pictures by name.
+    captions
+        What each picture shows, by the same names, in the order of the paper.
     claims
         From the table of results to what the paper says, and whether it is so.
     paired
@@ -49,6 +51,7 @@ class Experiment:
     run: Callable[[Cell, np.random.Generator], list[Row]]
     figures: Callable[[pd.DataFrame], dict[str, Figure]]
     claims: Callable[[pd.DataFrame], list[Claim]]
+    captions: Mapping[str, str] = field(default_factory=dict)
     paired: tuple[str, ...] = field(default=())
 
     def generator(self, cell: Cell, seed: int) -> np.random.Generator:
@@ -91,14 +94,24 @@ class Claim:
         Whether it is so here.
     evidence
         The numbers, each with its standard error.
+    rule
+        When the claim is said to hold.
     remark
         Where we differ, or where a convention decides: why.
+    first_rule
+        Where the rule was changed after the numbers had been seen: what it was before, and what it says.
     """
 
     text: str
     verdict: Verdict
     evidence: str
+    rule: str
     remark: str = ""
+    first_rule: str = ""
+
+
+REGRETS = {"loss_regret": "ℓ-regret", "f1_regret": "F-regret", "am_regret": "AM-regret"}
+"""Regrets as columns of results and as words."""
 
 
 @dataclass(frozen=True)

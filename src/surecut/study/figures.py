@@ -51,12 +51,20 @@ def tidy(axes: Axes, *, title: str = "", xlabel: str = "training examples", ylab
     axes.set_axisbelow(True)
 
 
-def sizes_axis(axes: Axes, sizes: Iterable[int]) -> None:
-    """A logarithmic axis whose ticks are the sizes that were run."""
-    ticks = sorted({int(n) for n in sizes})
+def sizes_axis(axes: Axes, table: pd.DataFrame, by: str = "learner") -> None:
+    """A logarithmic axis whose ticks are the sizes that were run, with the repetitions where some are lacking."""
+    counts = table.groupby(["n", by]).repetition.nunique()
+    ticks = sorted({int(n) for n in table.n})
+    labels = []
+    for n in ticks:
+        these = counts.xs(n, level="n")
+        fewest, most = these.min(), these.max()
+        size = f"{n // 1_000}k" if n % 1_000 == 0 else f"{n:,}"
+        few = f"\n{fewest}–{most} rep." if fewest < most else f"\n{most} rep."
+        labels.append(size + (few if fewest < counts.max() else ""))
     axes.set_xscale("log")
     axes.minorticks_off()
-    axes.set_xticks(ticks, [f"{n // 1_000}k" if n % 1_000 == 0 else f"{n:,}" for n in ticks], fontsize=8)
+    axes.set_xticks(ticks, labels, fontsize=8)
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -30,22 +30,45 @@ class Store:
     """The folder of one experiment.
 
     ``cells/`` holds one file per finished cell, so that a run that was stopped goes on where it was;
-    ``results.csv`` is the table of all of them, ``manifest.json`` tells how it was made.
+    ``results.csv`` is the table of all of them, ``manifest.json`` tells how it was made. The last two are enough to
+    go on from, with the digits that the table has.
     """
 
     folder: Path
 
     def open(self, seed: int) -> None:
-        """Make the folder, or see that it holds cells of the same seed."""
+        """Make the folder, or see that it holds results of the same seed."""
         (self.folder / CELLS).mkdir(parents=True, exist_ok=True)
         mark = self.folder / CELLS / "seed"
-        if not mark.exists():
-            write_whole(mark, f"{seed}\n".encode())
-        elif mark.read_text().strip() != str(seed):
+        if mark.exists():
+            held = mark.read_text().strip()
+        else:
+            held = str(self.manifest()["seed"]) if self._has_table else str(seed)
+        if held != str(seed):
             raise StoreError(
-                f"{self.folder} holds cells of seed {mark.read_text().strip()}, and this run has seed {seed}: "
+                f"{self.folder} holds cells of seed {held}, and this run has seed {seed}: "
                 "choose another --out, or remove the folder"
             )
+        write_whole(mark, f"{seed}\n".encode())
+
+    def only_in_table(self) -> list[dict[str, Any]]:
+        """The cells that the table has and ``cells/`` has not, as `save` would have kept them.
+
+        Notes
+        -----
+        A manifest has the computing time of all cells only: each is given an equal share of it.
+        """
+        if not self._has_table:
+            return []
+        manifest = self.manifest()
+        share = manifest["seconds_of_computing"] / manifest["finished"]
+        documents: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for record in self.table().to_dict("records"):
+            cell = {name: record.pop(name) for name in manifest["parameters"]}
+            if not self.is_done(cell):
+                empty: dict[str, Any] = {"cell": cell, "seconds": share, "rows": []}
+                documents.setdefault(tuple(cell.values()), empty)["rows"].append(record)
+        return list(documents.values())
 
     def is_done(self, cell: Cell) -> bool:
         return self._path(cell).exists()
@@ -60,11 +83,13 @@ class Store:
         return document
 
     def write_table(self, cells: list[Cell], manifest: dict[str, Any]) -> None:
-        """Put the finished cells into one table, in the order of the cells, and say how they were made."""
+        """Put the finished cells, if any, into one table, in the order of the cells, and say how they were made."""
         import pandas as pd
 
         done = {self._path(cell) for cell in cells if self.is_done(cell)}
         documents = [self.read(cell) for cell in cells if self._path(cell) in done]
+        if not documents:
+            return
         rows = [document["cell"] | row for document in documents for row in document["rows"]]
         text = io.StringIO()
         pd.DataFrame(rows).to_csv(text, index=False, float_format="%.7g", lineterminator="\n")
@@ -88,8 +113,17 @@ class Store:
         return pd.read_csv(path, keep_default_na=False, na_values=["", "nan"])
 
     def manifest(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads((self.folder / MANIFEST).read_text())
+        """How the results were made; empty where there are none."""
+        path = self.folder / MANIFEST
+        try:
+            document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        except ValueError as error:
+            raise StoreError(f"{path} cannot be read: {error}") from None
         return document
+
+    @property
+    def _has_table(self) -> bool:
+        return (self.folder / RESULTS).exists() and self.manifest().get("finished", 0) > 0
 
     def _path(self, cell: Cell) -> Path:
         name = ",".join(f"{key}={value}" for key, value in cell.items())
