@@ -72,6 +72,8 @@ class MultilabelCut:
     calibration
         The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
         word and everything here is expected.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class MultilabelCut:
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     calibration: str = ""
+    zero_division: float = 0.0
 
     @classmethod
     def from_cuts(
@@ -301,6 +304,7 @@ class MultilabelCut:
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
             calibration=str(document["calibration"]),
+            zero_division=number_from_json(document["zero_division"]),
         )
 
     def __str__(self) -> str:
@@ -357,6 +361,7 @@ class MultilabelCut:
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
+            "zero_division": number_to_json(self.zero_division),
         }
 
     def _columns(self) -> dict[str, list[Any]]:
