@@ -26,7 +26,7 @@ class Certificate:
     value
         The metric on the rows that were given.
     metric, threshold, method, confidence, rows
-        What was certified, how, and on how many rows.
+        What was certified, how, and on how many rows. No threshold where each label has its own.
     exact
         Whether the limits are those of an exact test, without caution.
     assumptions
@@ -41,7 +41,7 @@ class Certificate:
     regret_bound: float | None
     value: float
     metric: str
-    threshold: float
+    threshold: float | None
     method: str
     confidence: float
     rows: int

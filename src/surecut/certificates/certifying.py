@@ -12,16 +12,20 @@ Four methods, from the strictest to the most modest:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.counts import frequencies
+from surecut.certificates.groups import group_certificate
 from surecut.certificates.holdout import holdout_certificate
+from surecut.certificates.labels.certifying import certify_labels
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.cut import Cut, UnknownMetric
 from surecut.metrics import FunctionMetric, Metric
+from surecut.multilabel.cut import MultilabelCut
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -31,11 +35,11 @@ METHODS = ("holdout", "uniform", "theorem", "bootstrap")
 
 
 def certify(
-    cut: Cut,
-    y_true: ArrayLike | None = None,
-    y_score: ArrayLike | None = None,
+    cut: Cut | MultilabelCut,
+    y_true: Any = None,
+    y_score: Any = None,
     *,
-    tally: ScoreTally | None = None,
+    tally: ScoreTally | Sequence[ScoreTally] | None = None,
     confidence: float = 0.95,
     method: str = "holdout",
     sample_weight: ArrayLike | None = None,
@@ -50,9 +54,10 @@ def certify(
     Parameters
     ----------
     cut
-        A cut, however it was found.
+        A cut, however it was found; of one label or of many.
     y_true, y_score
-        Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none.
+        Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none. Of
+        many labels: matrices, dense or sparse, or a list of the labels' tallies.
     confidence
         The probability with which each limit holds, over the draw of the rows.
     method
@@ -61,7 +66,8 @@ def certify(
     sample_weight
         Weights that are whole numbers count repeated rows. With others only ``"bootstrap"`` is valid.
     groups
-        Rows of one group (a patient, a day) depend on each other: whole groups are resampled, by ``"bootstrap"``.
+        Rows of one group (a patient, a day) depend on each other. ``"holdout"`` and ``"bootstrap"`` take the groups as
+        what is independent; the value is still that of all rows, so that a group counts with each of its rows.
     pos_label
         The label that counts as positive, if it is another than the cut's own.
     resamples, random_state, progress
@@ -85,13 +91,29 @@ def certify(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
     _check_metric(cut.metric)
+    if isinstance(cut, MultilabelCut):
+        if isinstance(tally, ScoreTally):
+            raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
+        return certify_labels(
+            cut,
+            y_true,
+            y_score,
+            tallies=tally,
+            confidence=confidence,
+            method=method,
+            sample_weight=sample_weight,
+            groups=groups,
+            resamples=resamples,
+            random_state=random_state,
+            progress=progress,
+        )
     if method == "theorem":
         return theorem_certificate(cut, confidence)
     if groups is not None:
-        if method != "bootstrap":
+        if method == "uniform":
             raise ValueError(
-                f"rows of one group are not independent, which {method!r} needs: use method='bootstrap', which "
-                "resamples whole groups, or keep one row of each group"
+                "rows of one group are not independent, which 'uniform' needs: use 'holdout' on fresh rows, or "
+                "'bootstrap', which resamples whole groups, or keep one row of each group"
             )
         if tally is not None or y_true is None or y_score is None:
             raise ValueError("groups need the rows themselves: pass y_true and y_score, not a tally")
@@ -100,6 +122,8 @@ def certify(
             raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
         pos_label = cut.positive_in(y_true, pos_label)
         tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
+    elif not isinstance(tally, ScoreTally):
+        raise ValueError("a cut of one label has one tally")
     elif y_true is not None or y_score is not None or sample_weight is not None:
         raise ValueError("pass either rows or their tally, not both")
     if cut.prior_given and tally.given_prior is None:
@@ -128,6 +152,13 @@ def certify(
             "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. "
             "Use method='uniform', which is valid on them, or rows that were kept aside"
         )
+    if groups is not None:
+        if sample_weight is not None or cut.prior_given:
+            raise ValueError(
+                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
+                "method='bootstrap'"
+            )
+        return group_certificate(cut, grouped_rows(groups, y_true, y_score, None, pos_label), confidence)
     return holdout_certificate(cut, tally, confidence)
 
 

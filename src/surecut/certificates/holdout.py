@@ -5,6 +5,7 @@ Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,16 +62,38 @@ def value_limits(
     """
     worth = None if given_prior is not None else row_worth(metric)
     if worth is not None:
-        kinds, of_cell = np.unique(np.stack(worth), axis=1, return_inverse=True)
-        counts = np.bincount(of_cell.ravel(), weights=cells, minlength=kinds.shape[1])
-        counting = (kinds != 0).any(axis=0)
-        (numerators, denominators), counts = kinds[:, counting], counts[counting]
+        (numerators, denominators), counts = counted_kinds(worth, cells)
         if len(counts) == 2:
-            return *_binomial_limits(numerators, denominators, counts, error), True
+            better, value = value_of_share(numerators, denominators)
+            low, high = share_limits(counts[better], counts.sum(), error)
+            return value(low), value(high), True
         if len(counts) == 3 and (denominators > 0).all():
             lower = three_part_limit(numerators, denominators, counts, error)
             return lower, -three_part_limit(-numerators, denominators, counts, error), False
     return *_limits_by_class(metric, cells, error, given_prior), False
+
+
+def counted_kinds(
+    worth: tuple[NDArray[np.float64], NDArray[np.float64]], cells: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The kinds of rows that count, as columns (worth above and below the bar), and the counts of each.
+
+    `cells` has the four cells in its last axis, the counts have the kinds there.
+    """
+    kinds, of_cell = np.unique(np.stack(worth), axis=1, return_inverse=True)
+    counts = cells @ (of_cell.reshape(-1, 1) == np.arange(kinds.shape[1]))
+    counting = (kinds != 0).any(axis=0)
+    return kinds[:, counting], counts[..., counting]
+
+
+def value_of_share(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64]
+) -> tuple[int, Callable[[Any], Any]]:
+    """Which of two kinds of rows is the better one, and the value where a share of the rows is of that kind."""
+    (n0, n1), (d0, d1) = numerators, denominators
+    if n1 * d0 > n0 * d1:
+        return 1, lambda share: (n0 * (1 - share) + n1 * share) / (d0 * (1 - share) + d1 * share)
+    return 0, lambda share: (n0 * share + n1 * (1 - share)) / (d0 * share + d1 * (1 - share))
 
 
 def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -98,20 +121,6 @@ def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def _without_rounding(worth: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = np.abs(worth).max()
     return np.asarray(np.round(worth / scale, 12) * scale) if scale else worth
-
-
-def _binomial_limits(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64], counts: NDArray[np.float64], error: float
-) -> tuple[float, float]:
-    (n0, n1), (d0, d1) = numerators, denominators
-    better = 1 if n1 * d0 > n0 * d1 else 0
-    low, high = share_limits(counts[better], counts.sum(), error)
-
-    def value(share: float) -> float:
-        of_kind = np.array([1 - share, share]) if better else np.array([share, 1 - share])
-        return float(numerators @ of_kind / (denominators @ of_kind))
-
-    return value(low), value(high)
 
 
 def _limits_by_class(

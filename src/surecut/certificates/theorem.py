@@ -30,28 +30,31 @@ def theorem_certificate(cut: Cut, confidence: float) -> Certificate:
             "Theorem 3 covers one model and rows that it was not trained on, and this cut was tuned on scores that "
             "were pooled from folds: fit with cv=1/3"
         )
-    metric, rows = cut.metric, cut.rows
-    error = (1 - confidence) / 2
-    low, high = share_limits(cut.confusion.positives, rows, error / 2)
-    priors = np.clip(np.linspace(low, high, PRIORS), 1e-12, 1 - 1e-12)
-    optimum = np.full(PRIORS, cut.value)
-    constants = metric.constants(priors, optimum)
-    estimation = float(np.max(theory.estimation_term(constants, rows, 1 - error)))
-    moved = _change_with_prior(metric, priors, cut.prior)
-    bound = estimation + 2 * moved
+    deviation, regret = theorem_bound(cut, 1 - confidence)
     return Certificate(
-        lower=cut.value - bound / 2,
-        upper=cut.value + bound / 2,
-        regret_bound=bound + _cost_of_shrinkage(cut, constants),
+        lower=cut.value - deviation / 2,
+        upper=cut.value + deviation / 2,
+        regret_bound=regret,
         value=cut.value,
-        metric=metric.name,
+        metric=cut.metric.name,
         threshold=cut.threshold,
         method="theorem",
         confidence=confidence,
-        rows=rows,
+        rows=cut.rows,
         exact=False,
         assumptions=(FRESH, ONE_MODEL),
     )
+
+
+def theorem_bound(cut: Cut, error: float) -> tuple[float, float]:
+    """Twice what the value may deviate by, and the regret, which a shrunken cut pays more of."""
+    error /= 2
+    low, high = share_limits(cut.confusion.positives, cut.rows, error / 2)
+    priors = np.clip(np.linspace(low, high, PRIORS), 1e-12, 1 - 1e-12)
+    constants = cut.metric.constants(priors, np.full(PRIORS, cut.value))
+    estimation = float(np.max(theory.estimation_term(constants, cut.rows, 1 - error)))
+    bound = estimation + 2 * change_with_prior(cut.metric, priors, cut.prior)
+    return bound, bound + _cost_of_shrinkage(cut, constants)
 
 
 def _cost_of_shrinkage(cut: Cut, constants: MetricConstants) -> float:
@@ -65,7 +68,7 @@ def _cost_of_shrinkage(cut: Cut, constants: MetricConstants) -> float:
     return float(np.max(4 * constants.D * rho / constants.gamma))
 
 
-def _change_with_prior(metric: Metric, priors: NDArray[np.float64], prior: float) -> float:
+def change_with_prior(metric: Metric, priors: NDArray[np.float64], prior: float) -> float:
     """sup |Ψ(FP, FN, P) − Ψ(FP, FN, P̂)| over the priors that are possible and the rates that both allow."""
     share = np.linspace(0.0, 1.0, 17)
     p = priors[:, None, None]

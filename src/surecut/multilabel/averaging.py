@@ -94,7 +94,8 @@ def tune_thresholds(
         if objective.constraints:
             raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
         cut = best_samples_cut(truth, scores, weights, objective, zero_division)
-        return _with_one_threshold(source, *cut, objective, names, average)
+        found = _with_one_threshold(source, *cut, objective, names, average)
+        return replace(found, zero_division=float(zero_division))
     if kappa != 0:
         return _shrunken(source, kappa, objective, names, average)
     if average == "macro":
@@ -167,7 +168,12 @@ def tune_expected(
     if average == "micro":
         value = _pooled_value(objective, confusion)
     result = _result(source, objective, names, average, thresholds, intervals, confusion, value=value, shared=shared)
-    return replace(result, shrinkage=np.full(len(names), np.inf), calibration=expected.calibration.family)
+    return replace(
+        result,
+        shrinkage=np.full(len(names), np.inf),
+        calibration=expected.calibration.family,
+        zero_division=float(zero_division),
+    )
 
 
 def tune_tallies(

@@ -81,6 +81,8 @@ class MultilabelCut:
     calibration
         The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
         word and everything here is expected.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0.
     pos_label
         The label that counts as positive, where rows were grouped and it is not 1 or True.
 
@@ -114,6 +116,7 @@ class MultilabelCut:
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     shrinkage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     calibration: str = ""
+    zero_division: float = 0.0
     pos_label: Any = None
 
     def __post_init__(self) -> None:
@@ -318,6 +321,7 @@ class MultilabelCut:
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
             calibration=str(document["calibration"]),
+            zero_division=number_from_json(document["zero_division"]),
             pos_label=label_from_json(document["pos_label"]),
         )
 
@@ -378,6 +382,7 @@ class MultilabelCut:
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
+            "zero_division": number_to_json(self.zero_division),
             "pos_label": 1 if self.pos_label is None else label_to_json(self.pos_label),
         }
 

@@ -1,0 +1,208 @@
+"""Limits for independent clusters of rows that depend on each other: patients with several rows, rows with many labels.
+
+What is independent is the cluster: the rows of a group, or the labels of a row. A cluster adds its counts to a
+numerator A and a denominator B, and the value is the ratio of their means, E A / E B, over clusters: the metric of all
+rows (all pairs of row and label) pooled. "The value is at most ψ" says that A − ψB has no positive mean, and A − ψB is
+bounded, because a cluster has so many rows at most. That is a bet: a gambler who stakes on A − ψB, cluster after
+cluster, cannot expect to gain, and multiplies a stake by 1/error with probability `error` at most, whatever the
+distribution (Ville's inequality). A value at which the gambler does so is rejected, and the least value that is not is
+the limit.
+
+The gambler wants 1/error at the end and nothing else, which is what buys a binary option: the stake at each step is the
+hedge of that option (Bachelier's), from the wealth that there is, the variance seen so far and the steps that are left.
+In the limit this is the test by the normal distribution, and as narrow; for few clusters it is wider, and still valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from surecut.certificates.holdout import counted_kinds, row_worth, value_of_share
+from surecut.certificates.priors import depends_on_prior
+from surecut.certificates.uniform import Bands
+from surecut.metrics import LinearFractionalMetric, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GROUPS = "the groups are a random sample, one independent of the other, and none has more rows than the largest here"
+
+STEPS = 20_000
+"""More clusters than this are added up in blocks, each of which is one step of the bet."""
+
+SLACK = 0.2
+"""The option pays this much more than is needed, so that what cannot be hedged at the end is not missed."""
+
+AT_ONCE = 34
+"""Values that are tried together; three rounds of them find the limit to 1/36,000 of the range."""
+
+_WEALTH = np.concatenate(([0.0], np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 1500)[1:-1]))
+_WEALTH = np.concatenate((_WEALTH, 1 - np.geomspace(0.01, 1e-12, 300), [1.0]))
+_HEDGE = np.concatenate(([0.0], np.exp(-(special.ndtri(_WEALTH[1:-1]) ** 2) / 2) / np.sqrt(2 * np.pi), [0.0]))
+"""φ(Φ⁻¹(u)), the hedge of an option that is worth u of its payment; straight lines between the points, so concave."""
+
+
+def least_ratio(
+    numerators: NDArray[np.float64],
+    denominators: NDArray[np.float64],
+    reach: tuple[float, float],
+    values: tuple[float, float],
+    error: float,
+) -> float:
+    """Lower limit of E A / E B from independent clusters (A, B), B not negative.
+
+    Parameters
+    ----------
+    numerators, denominators
+        A and B of each cluster.
+    reach
+        How far A − ψB can be below and above 0, for every ψ between `values`.
+    values
+        The least value that there is, which is returned if nothing better can be said, and the largest one that is
+        looked at. Neither may depend on these clusters.
+    error
+        The probability with which the limit may fail.
+
+    Notes
+    -----
+    The stakes are such that more wealth stays more wealth, whatever the next cluster (the hedge is concave, and less
+    than the wealth over the reach below, and than what lacks to the payment over the reach above). So a value that is
+    smaller never leaves the gambler poorer, the rejected values are those below a limit, and it can be searched for.
+
+    The limit does not depend on the order of the clusters: they are sorted, and shuffled by random numbers that their
+    own counts choose.
+    """
+    a, b = _steps(numerators, denominators)
+    size = int(np.ceil(len(numerators) / len(a)))
+    low, high = reach[0] * size, reach[1] * size
+    if not (low > 0 and high > 0) or not b.any():
+        return values[0]
+    stake = _stakes(a, b, low * high)
+    below, above = values
+    for _ in range(3):
+        tried = np.linspace(below, above, AT_ONCE)
+        rejected = _is_rejected(a, b, tried, stake, low, high, error)
+        if rejected.all():
+            return float(above)
+        first = int(np.argmin(rejected))
+        if first == 0:
+            break
+        below, above = tried[first - 1], tried[first]
+    return float(below)
+
+
+def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The clusters in a random order, in blocks if they are many."""
+    order = np.lexsort((b, a))
+    a, b = a[order], b[order]
+    seed = hashlib.sha256(a.tobytes() + b.tobytes()).digest()
+    order = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
+    a, b = a[order], b[order]
+    if len(a) > STEPS:
+        starts = np.arange(0, len(a), int(np.ceil(len(a) / STEPS)))
+        a, b = np.add.reduceat(a, starts), np.add.reduceat(b, starts)
+    return a, b
+
+
+def _stakes(a: NDArray[np.float64], b: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """One over the standard deviation of what is left to come, at each step: from the steps before it."""
+    seen = np.arange(len(a))
+    (sum_a, sum_b, sum_aa, sum_ab, sum_bb) = (
+        np.concatenate(([0.0], np.cumsum(terms)[:-1])) for terms in (a, b, a * a, a * b, b * b)
+    )
+    ratio = np.divide(sum_a, sum_b, out=np.zeros_like(sum_a), where=sum_b > 0)
+    squares = np.maximum(sum_aa - 2 * ratio * sum_ab + ratio**2 * sum_bb, 0.0)
+    variance = (squares + 0.1 * most) / (seen + 0.1)
+    return np.asarray(1 / np.sqrt(variance * (len(a) - seen)))
+
+
+def _is_rejected(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    values: NDArray[np.float64],
+    stakes: NDArray[np.float64],
+    low: float,
+    high: float,
+    error: float,
+) -> NDArray[np.bool_]:
+    """At which values the wealth comes to 1/error; it is told as a share of what the option pays."""
+    wealth = np.full(len(values), error * (1 - SLACK))
+    most = wealth.copy()
+    for of_a, of_b, stake in zip(a.tolist(), b.tolist(), stakes.tolist(), strict=True):
+        bet = stake * np.interp(wealth, _WEALTH, _HEDGE)
+        np.minimum(bet, wealth / low, out=bet)
+        np.minimum(bet, (1 - wealth) / high, out=bet)
+        wealth += bet * (of_a - values * of_b)
+        np.maximum(most, wealth, out=most)
+    return np.asarray(most >= 1 - SLACK)
+
+
+def ratio_limits(
+    counts: NDArray[np.float64], worth: tuple[NDArray[np.float64], NDArray[np.float64]], largest: float, error: float
+) -> tuple[float, float]:
+    """Lower and upper limit of Σ n E c / Σ d E c for clusters with counts c of each kind, `largest` in all at most."""
+    kinds, counts = counted_kinds(worth, counts)
+    (numerators, denominators) = kinds
+    if len(numerators) == 2:  # a share, and the value is a function of it
+        better, value = value_of_share(numerators, denominators)
+        a, b, reach = counts[:, better], counts.sum(axis=1), (largest, largest)
+        low = least_ratio(a, b, reach, (0.0, 1.0), error)
+        high = -least_ratio(-a, b, reach, (-1.0, 0.0), error)
+        return value(low), value(high)
+    extremes = numerators / denominators
+    least, most = float(extremes.min()), float(extremes.max())
+    at_ends = [numerators - end * denominators for end in (least, most)]
+    low = largest * max(0.0, -float(np.min(at_ends)))
+    high = largest * max(0.0, float(np.max(at_ends)))
+    a, b = counts @ numerators, counts @ denominators
+    return (
+        least_ratio(a, b, (low, high), (least, most), error),
+        -least_ratio(-a, b, (high, low), (-most, -least), error),
+    )
+
+
+RECALL = (np.array([1.0, 0, 0, 0]), np.array([1.0, 0, 1, 0]))
+SPECIFICITY = (np.array([0.0, 0, 0, 1]), np.array([0.0, 1, 0, 1]))
+PRIOR = (np.array([1.0, 0, 1, 0]), np.ones(4))
+
+
+def cluster_limits(metric: Metric, cells: NDArray[np.float64], largest: float, error: float) -> tuple[float, float]:
+    """Lower and upper limit of a metric from each cluster's counts (tp, fp, fn, tn), a row a cluster.
+
+    Where a row of each cell is worth something constant above and below the bar, by one bet on the value itself. Else
+    by limits of recall, specificity and, where it matters, of the prior, at the worst of what they allow.
+    """
+    worth = row_worth(metric)
+    if worth is not None and is_ratio(worth):
+        return ratio_limits(cells, worth, largest, error)
+    parts = 3 if depends_on_prior(metric) else 2
+    recall = ratio_limits(cells, RECALL, largest, error / parts)
+    specificity = ratio_limits(cells, SPECIFICITY, largest, error / parts)
+    fpr, fnr = (np.array([[1 - side] for side in limits[::-1]]) for limits in (specificity, recall))
+    if parts == 3:
+        low, high = ratio_limits(cells, PRIOR, largest, error / parts / 2)
+        priors = np.linspace(low, high, 65)
+    else:
+        priors = np.array([0.5])
+    box = Bands((fpr[0], fpr[1]), (fnr[0], fnr[1]), priors)
+    return float(np.min(box.value(metric, best=False))), float(np.max(box.value(metric, best=True)))
+
+
+def is_ratio(worth: tuple[Any, Any]) -> bool:
+    """Whether no row is worth less than nothing below the bar, nor anything above it alone."""
+    numerators, denominators = worth
+    return bool((denominators >= 0).all() and not numerators[denominators == 0].any())
+
+
+def terms_of(metric: Metric) -> list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] | None:
+    """A metric as a sum of ratios, (factor, worth above the bar, worth below it); None where it is no such sum."""
+    from surecut.metrics import AM
+
+    if isinstance(metric, AM):
+        return [(0.5, *RECALL), (0.5, *SPECIFICITY)]
+    worth = row_worth(metric) if isinstance(metric, LinearFractionalMetric) else None
+    return [(1.0, *worth)] if worth is not None and is_ratio(worth) else None

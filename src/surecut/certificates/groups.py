@@ -1,0 +1,36 @@
+"""``method="holdout"`` for rows that come in groups: the groups are independent, not the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from surecut.certificates.cells import ClusterCells
+from surecut.certificates.certificate import KEPT_ASIDE, ONE_MODEL, Certificate
+from surecut.certificates.clusters import GROUPS, cluster_limits
+from surecut.confusion import Confusion
+
+if TYPE_CHECKING:
+    from surecut.certificates.resampling import GroupedRows
+    from surecut.cut import Cut
+
+
+def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certificate:
+    """Limits of the value of all rows pooled, from independent groups: `clusters.cluster_limits`."""
+    counts = ClusterCells.of_rows(rows.is_positive, np.asarray(cut.predict(rows.scores)), rows.group).pooled()
+    largest = float(counts.sum(axis=1).max())
+    lower, upper = cluster_limits(cut.metric, counts, largest, 1 - confidence)
+    return Certificate(
+        lower=lower,
+        upper=upper,
+        regret_bound=None,
+        value=float(cut.metric.evaluate(Confusion(*counts.sum(axis=0)))),
+        metric=cut.metric.name,
+        threshold=cut.threshold,
+        method="holdout",
+        confidence=confidence,
+        rows=len(rows.group),
+        exact=False,
+        assumptions=(f"{GROUPS} ({largest:.0f})", ONE_MODEL, KEPT_ASIDE),
+    )

@@ -1,0 +1,108 @@
+"""``method="bootstrap"`` for many labels: whole rows are drawn again. Right for large samples only, and says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.certificates.cells import ClusterCells
+from surecut.certificates.certificate import FRESH, Certificate
+from surecut.certificates.labels.values import average_certificate, averaged_value, row_values
+from surecut.multilabel.averaging import tune_thresholds
+from surecut.progress import shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.certificates.labels.rows import LabelRows
+    from surecut.multilabel.cut import MultilabelCut
+
+RETUNED = 50
+"""Resamples on which the thresholds are tuned anew."""
+
+
+def bootstrap_labels(
+    cut: MultilabelCut,
+    rows: LabelRows,
+    tuned_here: bool,
+    confidence: float,
+    codes: NDArray[np.intp] | None,
+    resamples: int,
+    random_state: Any,
+    progress: bool | None,
+) -> Certificate:
+    if not resamples >= 100:
+        raise ValueError(f"resamples must be at least 100, got {resamples}")
+    rng = np.random.default_rng(random_state)
+    cells = rows.cells(cut)
+    number = len(cells)
+    groups = number if codes is None else int(codes.max()) + 1
+    if groups < 2:
+        raise ValueError("all rows are of one group: nothing can be resampled")
+    clusters = cells if codes is None else cells.by_group(codes)
+    of_rows = row_values(cut, cells) if cut.average == "samples" else None
+    weights = np.ones(number) if rows.weights is None else rows.weights
+
+    def valued(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value on resamples, clusters as often as each row of `times` says."""
+        if of_rows is not None:
+            counted = (times if codes is None else times[:, codes]) * weights
+            return np.asarray(counted @ of_rows / counted.sum(axis=1))
+        drawn = clusters.confusion(times)
+        return np.array([averaged_value(cut, drawn[i]) for i in range(len(times))])
+
+    at_once = max(1, min(100, 10_000_000 // groups))
+    starts = list(range(0, resamples, at_once))
+    values = []
+    for start in shown(starts, "resampling", len(starts), progress=progress):
+        size = min(at_once, resamples - start)
+        values.append(valued(rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)))
+    value = float(valued(np.ones((1, groups)))[0])
+    optimism = _optimism(cut, rows, codes, groups, rng, progress) if tuned_here and not cut.constraints else 0.0
+    lower, upper = np.nanquantile(np.concatenate(values), [1 - confidence, confidence]) - optimism
+    assumptions = [FRESH if codes is None else "the groups are a random sample, one independent of the other"]
+    assumptions.append("the sample is large: the bootstrap is right in the limit only")
+    if tuned_here and cut.constraints:
+        assumptions.append("the value is not corrected for the choice of a constrained cut")
+    limits = (float(lower), float(upper), None)
+    return average_certificate(cut, value, limits, number, "bootstrap", confidence, assumptions, cells.confusion())
+
+
+def _optimism(
+    cut: MultilabelCut,
+    rows: LabelRows,
+    codes: NDArray[np.intp] | None,
+    groups: int,
+    rng: np.random.Generator,
+    progress: bool | None,
+) -> float:
+    """By how much tuned thresholds flatter: on resamples, tuned anew, less what they are worth on the rows themselves.
+
+    Both are compared with the cut's own thresholds on the same rows, which takes most of the chance out.
+    """
+    own = np.ones(rows.scores.shape[0]) if rows.weights is None else rows.weights
+    kappa: Any = float(np.max(cut.shrinkage)) if len(cut.shrinkage) and np.isfinite(cut.shrinkage).all() else 0.0
+
+    def value(of: MultilabelCut, weights: NDArray[np.float64]) -> float:
+        cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores), weights)
+        if of.average == "samples":
+            return float(np.average(row_values(of, cells), weights=weights))
+        return averaged_value(of, cells.confusion())
+
+    found = []
+    for _ in shown(range(RETUNED), "tuning anew", RETUNED, progress=progress):
+        times = rng.multinomial(groups, np.full(groups, 1 / groups))
+        weights = np.asarray(own * (times if codes is None else times[codes]), dtype=float)
+        anew = tune_thresholds(
+            rows.truth,
+            rows.scores,
+            metric=cut.metric,
+            average=cut.average,
+            sample_weight=weights,
+            shrinkage=kappa,
+            zero_division=cut.zero_division,
+            labels=cut.labels,
+        )
+        found.append(value(anew, weights) - value(cut, weights) + value(cut, own) - value(anew, own))
+    return float(np.mean(found))

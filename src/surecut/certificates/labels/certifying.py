@@ -1,0 +1,135 @@
+"""`certify` for a cut of many labels: which method, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import require_same_length
+from surecut.certificates.cells import cells_of
+from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
+from surecut.certificates.counts import frequencies
+from surecut.certificates.labels.bootstrap import bootstrap_labels
+from surecut.certificates.labels.holdout import holdout_labels, labels_alone
+from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.labels.theorem import theorem_labels
+from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
+from surecut.certificates.labels.values import average_certificate, averaged_value
+from surecut.confusion import Confusion
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.multilabel.cut import MultilabelCut
+    from surecut.tally import ScoreTally
+
+
+def certify_labels(
+    cut: MultilabelCut,
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    tallies: Sequence[ScoreTally] | None,
+    confidence: float,
+    method: str,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    resamples: int,
+    random_state: Any,
+    progress: bool | None,
+) -> Certificate:
+    """What `certify` does with a cut of many labels."""
+    error = 1 - confidence
+    if method == "theorem":
+        return average_certificate(
+            cut, cut.value, theorem_labels(cut, error), int(cut.rows.max()), method, confidence, [FRESH]
+        )
+    if tallies is not None:
+        return _from_tallies(cut, list(tallies), method, confidence, progress)
+    if Y_true is None or Y_score is None:
+        raise ValueError(f"method={method!r} needs rows: pass Y_true and Y_score")
+    rows = LabelRows.of(cut, Y_true, Y_score, sample_weight)
+    tuned_here = rows.tuned(cut)
+    if tuned_here and cut.out_of_fold:
+        raise ValueError(
+            "these scores were pooled from folds, each with a model of its own, and the model that predicts was "
+            "trained on all of these rows: nothing can be promised from them. Certify on fresh rows"
+        )
+    codes = None if groups is None else _codes(groups, rows.scores.shape[0])
+    if method == "bootstrap":
+        return bootstrap_labels(cut, rows, tuned_here, confidence, codes, resamples, random_state, progress)
+    if codes is not None and method != "holdout":
+        raise ValueError(
+            f"rows of one group are not independent, which {method!r} needs: use 'holdout' on fresh rows, or "
+            "'bootstrap'"
+        )
+    rows = rows.counted(f"method={method!r}")
+    if method == "uniform":
+        return _from_tallies(cut, rows.tallies(), method, confidence, progress)
+    if tuned_here:
+        raise ValueError(
+            "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. "
+            "Use method='uniform', which is valid on them, or rows that were kept aside"
+        )
+    cells = rows.cells(cut)
+    return holdout_labels(
+        cut, cells if codes is None else cells.by_group(codes), confidence, codes is not None, len(cells)
+    )
+
+
+def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
+    named = np.asarray(groups)
+    require_same_length(Y_true=np.empty(rows), groups=named)
+    return np.unique(named, return_inverse=True)[1]
+
+
+def _from_tallies(
+    cut: MultilabelCut, tallies: list[ScoreTally], method: str, confidence: float, progress: bool | None
+) -> Certificate:
+    error = 1 - confidence
+    if len(tallies) != len(cut):
+        raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
+    if cut.average == "samples":
+        raise ValueError(
+            "a samples average is a mean over rows, of which tallies of labels know nothing, and no band holds for it "
+            "at all thresholds: use 'holdout' on fresh rows, or 'bootstrap'"
+        )
+    if method == "bootstrap":
+        raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
+    tallies = [frequencies(tally, f"method={method!r}") for tally in tallies]
+    confusion = _at_thresholds(cut, tallies)
+    value = averaged_value(cut, confusion)
+    rows = int(max(tally.rows.sum() for tally in tallies))
+    if method == "holdout":
+        if any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True)):
+            raise ValueError(
+                "these are the rows that tuned the cut: use method='uniform', which is valid on them, or fresh rows"
+            )
+        limits = (
+            labels_alone(cut.metric, confusion, error)
+            if cut.average == "macro"
+            else pooled_limits(cut.metric, confusion, single_shares, error)
+        )
+        return average_certificate(
+            cut, value, (*limits, None), rows, method, confidence, [FRESH, KEPT_ASIDE], confusion
+        )
+    found = (
+        uniform_macro(cut.metric, tallies, confusion, error, progress)
+        if cut.average == "macro"
+        else uniform_micro(cut.metric, tallies, confusion, error)
+    )
+    assumptions = [FRESH]
+    if cut.constraints:
+        assumptions.append("the regret is against every threshold, also those that break the constraint")
+    return average_certificate(cut, value, found, rows, method, confidence, assumptions, confusion)
+
+
+def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:
+    """Each label's confusion at its threshold."""
+    found = []
+    for threshold, tally in zip(cut.thresholds, tallies, strict=True):
+        accepted = 0 if threshold == np.inf else int(np.searchsorted(-tally.scores, -threshold, side="right"))
+        found.append(cells_of(tally.confusion[accepted]))
+    return Confusion(*np.array(found).T)

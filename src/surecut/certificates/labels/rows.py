@@ -1,0 +1,99 @@
+"""Rows of many labels, checked against a cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_weights
+from surecut._kernels import ordered_keys
+from surecut.certificates.cells import ClusterCells
+from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut.multilabel.sources import label_source
+from surecut.tally import ScoreTally, tally_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.multilabel.cut import MultilabelCut
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Checked rows of many labels, columns in the order of a cut's labels."""
+
+    truth: Any
+    scores: Any
+    weights: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, cut: MultilabelCut, Y_true: Any, Y_score: Any, sample_weight: ArrayLike | None) -> LabelRows:
+        scores, score_names = score_matrix(Y_score)
+        truth, truth_names = label_matrix(Y_true)
+        truth, names = aligned(truth, truth_names, scores, score_names, None)
+        if len(names) != len(cut):
+            raise ValueError(f"Y_score has {len(names)} columns, but the cut has {len(cut)} labels")
+        if names != cut.labels and set(names) == set(cut.labels):
+            position = {name: i for i, name in enumerate(names)}
+            order = [position[label] for label in cut.labels]
+            truth, scores = truth[:, order], scores[:, order]
+        weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
+        return cls(truth, scores, weights)
+
+    @cached_property
+    def checksums(self) -> NDArray[np.uint64]:
+        return label_source(self.truth, self.scores, self.weights).checksums()
+
+    def tuned(self, cut: MultilabelCut) -> bool:
+        """Whether these rows tuned the cut: a label with the very scores and classes."""
+        if not len(cut.checksums):
+            return False
+        same = (cut.checksums == self.checksums) & (cut.checksums != 0)
+        return bool((same & (cut.rows == self.scores.shape[0])).any())
+
+    def counted(self, what: str) -> LabelRows:
+        """Rows as often as their weights say; weights that do not count rows are refused."""
+        if self.weights is None:
+            return self
+        if not np.array_equal(self.weights, np.round(self.weights)):
+            raise ValueError(
+                f"{what} counts rows, and these weights are not numbers of rows: leave the weights out, or use "
+                "method='bootstrap', which resamples weighted rows"
+            )
+        rows = np.repeat(np.arange(len(self.weights)), self.weights.astype(np.int64))
+        truth, scores = (
+            (matrix.tocsr() if is_sparse(matrix) else matrix)[rows] for matrix in (self.truth, self.scores)
+        )
+        return LabelRows(truth, scores, None)
+
+    def cells(self, cut: MultilabelCut) -> ClusterCells:
+        """The counts of each row at the cut."""
+        return ClusterCells.of_matrices(self.truth, cut.predict(self.scores), self.weights)
+
+    def tallies(self) -> list[ScoreTally]:
+        """A tally of each label. An absent score of a sparse matrix stands below all others."""
+        found = []
+        for label in range(self.scores.shape[1]):
+            truth = self.truth[:, [label]].toarray().ravel() if is_sparse(self.truth) else self.truth[:, label]
+            if not is_sparse(self.scores):
+                found.append(tally_rows(self.scores[:, label], truth != 0, None))
+                continue
+            column = self.scores[:, [label]].tocoo()
+            stored = tally_rows(column.data, truth[column.coords[0]] != 0, None) if column.nnz else None
+            found.append(_with_absent(stored, truth != 0, column.coords[0], self.scores.dtype))
+        return found
+
+
+def _with_absent(
+    stored: ScoreTally | None, is_positive: NDArray[np.bool_], present: NDArray[Any], dtype: np.dtype[Any]
+) -> ScoreTally:
+    absent = np.ones(len(is_positive), dtype=bool)
+    absent[present] = False
+    positives = int(is_positive[absent].sum())
+    counts = np.array([[int(absent.sum()) - positives, positives]])
+    key = ordered_keys(np.array([-np.inf]))
+    rest = ScoreTally(key, counts, counts, counts, np.dtype(dtype))
+    return rest if stored is None else stored + rest if counts.any() else stored

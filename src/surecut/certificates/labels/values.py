@@ -1,0 +1,78 @@
+"""What is averaged: values of labels, of rows, of all counts together; and the certificate of an average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from surecut.certificates.cells import cells_of
+from surecut.certificates.certificate import ONE_MODEL, Certificate
+from surecut.confusion import Confusion
+from surecut.multilabel.cut import macro_value, undefined_labels, values_per_label
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.certificates.cells import ClusterCells
+    from surecut.metrics import Metric
+    from surecut.multilabel.cut import MultilabelCut
+
+ANY_LABELS = "the labels of one row may depend on each other in any way"
+
+
+def averaged_value(cut: MultilabelCut, confusion: Confusion) -> float:
+    """The macro or micro value of the labels' confusions; 0 where the micro one is 0/0, as in scikit-learn."""
+    if cut.average == "macro":
+        return macro_value(cut.metric, values_per_label(cut.metric, confusion))
+    value = float(cut.metric.evaluate(Confusion(*cells_of(confusion).sum(axis=0))))
+    return 0.0 if math.isnan(value) else value
+
+
+def value_range(metric: Metric, undefined: float = math.nan) -> tuple[float, float]:
+    """The least and the largest value that a metric can have, at any prior; its extremes stand at corners."""
+    prior = np.linspace(0, 1, 101)[:, None, None]
+    share = np.array([0.0, 1.0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.asarray(metric.value(share[:, None] * (1 - prior), share[None, :] * prior, prior))
+    values = np.append(values[np.isfinite(values)], [] if math.isnan(undefined) else [undefined])
+    return float(values.min()), float(values.max())
+
+
+def row_values(cut: MultilabelCut, cells: ClusterCells) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.asarray(cut.metric.evaluate(Confusion(*cells.pooled().T)), dtype=float)
+    return np.where(np.isnan(values), cut.zero_division, values)
+
+
+def average_certificate(
+    cut: MultilabelCut,
+    value: float,
+    limits: tuple[float, float, float | None],
+    rows: int,
+    method: str,
+    confidence: float,
+    assumptions: Sequence[str],
+    confusion: Confusion | None = None,
+) -> Certificate:
+    said = [*assumptions, ONE_MODEL, ANY_LABELS]
+    unknown = len(undefined_labels(cut.metric, cut.confusion if confusion is None else confusion))
+    if unknown and cut.average == "macro":
+        said.append(
+            f"of {unknown} labels these rows lack a class: nothing is known of them, and they count at their worst"
+        )
+    return Certificate(
+        lower=limits[0],
+        upper=limits[1],
+        regret_bound=limits[2],
+        value=value,
+        metric=f"{cut.average} {cut.metric.name}",
+        threshold=None if cut.average == "macro" else float(cut.thresholds[0]),
+        method=method,
+        confidence=confidence,
+        rows=rows,
+        exact=False,
+        assumptions=tuple(said),
+    )

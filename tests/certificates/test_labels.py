@@ -1,0 +1,268 @@
+"""Certificates of many labels: rows are independent, labels of a row are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse, special, stats
+
+from surecut import Confusion, MultilabelCut, ScoreTally, certify, tune_thresholds
+from surecut.certificates.averages import label_limits, mean_limits
+from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.certifying import METHODS
+from surecut.certificates.clusters import cluster_limits, terms_of
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.labels.values import averaged_value
+from surecut.metrics import get_metric
+
+ERROR = 0.1
+
+
+def draw(rng, rows, labels=8, correlation=0.8):
+    """Labels and scores; the labels of one row go up and down together."""
+
+    def normal():
+        shared = rng.standard_normal((rows, 1))
+        return np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.standard_normal((rows, labels))
+
+    score = special.expit(2 * normal() - 2 + np.linspace(-1, 1, labels))
+    return (special.ndtr(normal()) < score).astype(int), score
+
+
+def cells(truth, scores, threshold=0.35):
+    return ClusterCells.of_matrices(truth, scores >= threshold)
+
+
+def most_failures(repetitions, error=ERROR):
+    return stats.binom.ppf(0.999, repetitions, error)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    return draw(rng, 700), draw(rng, 1200)
+
+
+@pytest.fixture(scope="module")
+def population():
+    """The counts of many rows, as good as the truth."""
+    return cells(*draw(np.random.default_rng(99), 200_000)).confusion()
+
+
+def test_the_cells_of_matrices_are_those_of_each_label(samples):
+    truth, scores = samples[0]
+    found = cells(truth, scores)
+    for i in range(truth.shape[1]):
+        expected = Confusion.from_predictions(truth[:, i], scores[:, i] >= 0.35)
+        assert found.confusion()[i] == expected
+    assert np.array_equal(found.pooled().sum(axis=0), cells_of(found.confusion()).sum(axis=0))
+    grouped = found.by_group(np.arange(len(truth)) // 7)
+    assert len(grouped) == 100
+    assert grouped.largest == 7 * truth.shape[1]
+    assert np.array_equal(cells_of(grouped.confusion()), cells_of(found.confusion()))
+    weights = np.random.default_rng(0).normal(size=(truth.shape[1], 4))
+    each = [found.of_label(i) @ weights[i] for i in range(truth.shape[1])]
+    assert np.allclose(found.worth(weights), np.sum(each, axis=0))
+
+
+@pytest.mark.parametrize("name", ["f1", "am", "kappa"])
+def test_micro_covers_although_labels_depend_on_each_other(name, population):
+    metric, rng, repetitions = get_metric(name), np.random.default_rng(1), 40
+    actual = float(metric.evaluate(Confusion(*cells_of(population).sum(axis=0))))
+    limits = []
+    for _ in range(repetitions):
+        drawn = cells(*draw(rng, 120))
+        limits.append(cluster_limits(metric, drawn.pooled(), drawn.largest, ERROR))
+    lower, upper = np.array(limits).T
+    assert (lower > actual).sum() <= most_failures(repetitions)
+    assert (upper < actual).sum() <= most_failures(repetitions)
+
+
+def test_counting_pairs_as_if_they_were_independent_would_fail(population):
+    metric, rng, repetitions = get_metric("f1"), np.random.default_rng(1), 500
+    actual = float(metric.evaluate(Confusion(*cells_of(population).sum(axis=0))))
+    counts = [cells(*draw(rng, 120)).pooled().sum(axis=0) for _ in range(repetitions)]
+    assert sum(value_limits(metric, of_draw, ERROR)[0] > actual for of_draw in counts) > most_failures(repetitions)
+
+
+@pytest.mark.parametrize("name", ["f1", "am", "accuracy", "f2"])
+def test_macro_covers_whatever_holds_between_labels(name, population):
+    metric, rng, repetitions = get_metric(name), np.random.default_rng(2), 40
+    actual = float(np.mean(metric.evaluate(population)))
+    failures = np.zeros(2)
+    for _ in range(repetitions):
+        before, drawn = cells(*draw(rng, 400)).confusion(), cells(*draw(rng, 800))
+        lower, upper = mean_limits(terms_of(metric), drawn, before, ERROR)
+        failures += lower > actual, upper < actual
+    assert (failures <= most_failures(repetitions)).all()
+
+
+@pytest.mark.parametrize("name", ["f1", "am", "accuracy"])
+def test_macro_is_tighter_than_the_labels_limits_averaged(name):
+    metric, rng = get_metric(name), np.random.default_rng(3)
+    before, drawn = (cells(*draw(rng, 4_000, correlation=0.0)) for _ in range(2))
+    terms = terms_of(metric)
+    totals = cells_of(drawn.confusion())
+    alone = sum(f * label_limits(n, d, totals, ERROR / 8 / len(terms))[0].mean() for f, n, d in terms)
+    value = float(np.mean(metric.evaluate(drawn.confusion())))
+    lower, upper = mean_limits(terms, drawn, before.confusion(), ERROR)
+    assert lower < value < upper
+    assert value - lower < 0.7 * (value - alone)
+
+
+def test_a_reference_that_is_far_off_costs_only_width(population):
+    metric, rng = get_metric("f1"), np.random.default_rng(4)
+    off = Confusion(population.tp / 4, population.fp * 2, population.fn * 2, population.tn)
+    drawn = cells(*draw(rng, 3_000))
+    lower, upper = mean_limits(terms_of(metric), drawn, off, ERROR)
+    assert lower < float(np.mean(metric.evaluate(population))) < upper
+
+
+def test_samples_covers():
+    rng, repetitions = np.random.default_rng(5), 40
+    cut = tune_thresholds(*draw(rng, 500), average="samples", zero_division=1.0)
+    truth, scores = draw(rng, 100_000)
+    predicted = cut.predict(scores)
+    with np.errstate(invalid="ignore"):
+        each = 2 * (predicted & (truth == 1)).sum(1) / (predicted.sum(1) + truth.sum(1))
+    actual = np.where(np.isnan(each), 1.0, each).mean()
+    found = [certify(cut, *draw(rng, 200), confidence=1 - ERROR) for _ in range(repetitions)]
+    assert sum(one.lower > actual for one in found) <= most_failures(repetitions)
+    assert sum(one.upper < actual for one in found) <= most_failures(repetitions)
+    assert abs(np.mean([one.value for one in found]) - actual) < 0.02
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_uniform_and_bootstrap_keep_their_promise_on_the_tuning_rows(average, population):
+    rng, repetitions = np.random.default_rng(6), 12
+    fresh = draw(rng, 50_000)
+    uniform = regret = resampled = 0
+    best = tune_thresholds(*fresh, average=average).value
+    for _ in range(repetitions):
+        rows = draw(rng, 600)
+        cut = tune_thresholds(*rows, average=average)
+        actual = averaged_value(cut, ClusterCells.of_matrices(fresh[0], cut.predict(fresh[1])).confusion())
+        found = certify(cut, *rows, method="uniform", confidence=1 - ERROR)
+        uniform, regret = uniform + (found.lower > actual), regret + (best - actual > found.regret_bound)
+        resampled += certify(cut, *rows, method="bootstrap", confidence=1 - ERROR, resamples=200).lower > actual
+    assert max(uniform, regret) <= most_failures(repetitions)
+    assert resampled <= most_failures(repetitions, ERROR + 0.1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+@pytest.mark.parametrize("name", ["f1", "am", "kappa"])
+def test_every_method_says_something_or_why_not(method, average, name, samples):
+    cut = tune_thresholds(*samples[0], metric=name, average=average)
+    if average == "samples" and method in ("uniform", "theorem"):
+        with pytest.raises(ValueError, match="samples average"):
+            certify(cut, *samples[1], method=method)
+        return
+    found = certify(cut, *samples[1], method=method, resamples=100)
+    assert found.lower < found.value < found.upper
+    assert found.metric == f"{average} {cut.metric.name}"
+    assert (found.regret_bound is None) == (method in ("holdout", "bootstrap"))
+    assert found.vacuous == (method == "theorem")
+    assert f"{average} {cut.metric.name}" in str(found)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+def test_the_rows_that_tuned_are_refused_by_holdout(average, samples, tmp_path):
+    cut = tune_thresholds(*samples[0], average=average)
+    cut.save(tmp_path / "cut.json")
+    for known in (cut, MultilabelCut.load(tmp_path / "cut.json")):
+        for rows in (samples[0], tuple(matrix[::-1] for matrix in samples[0])):
+            with pytest.raises(ValueError, match="rows that tuned the cut"):
+                certify(known, *rows)
+    with pytest.raises(ValueError, match="pooled from folds"):
+        certify(replace(cut, out_of_fold=True), *samples[0], method="bootstrap")
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+@pytest.mark.parametrize("method", ["holdout", "uniform", "bootstrap"])
+def test_sparse_rows_are_as_good_as_dense_ones(average, method, samples):
+    if (average, method) == ("samples", "uniform"):
+        pytest.skip("refused")
+    cut = tune_thresholds(*samples[0], average=average)
+    truth, scores = samples[1]
+    some = scores > 0.2
+    as_sparse = certify(cut, sparse.csr_array(truth), sparse.csr_array(scores * some), method=method, resamples=100)
+    as_dense = certify(cut, truth, np.where(some, scores, -np.inf), method=method, resamples=100)
+    assert as_sparse.lower == pytest.approx(as_dense.lower, abs=1e-12)
+    assert as_sparse.value == pytest.approx(as_dense.value, abs=1e-12)
+    assert as_sparse.regret_bound == as_dense.regret_bound
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_tallies_alone_allow_wider_limits(average, samples):
+    cut = tune_thresholds(*samples[0], average=average)
+    truth, scores = samples[1]
+    tallies = [ScoreTally.from_scores(truth[:, i], scores[:, i]) for i in range(truth.shape[1])]
+    rows, alone = certify(cut, *samples[1]), certify(cut, tally=tallies)
+    assert alone.value == pytest.approx(rows.value)
+    assert alone.lower < rows.lower
+    assert certify(cut, tally=tallies, method="uniform") == certify(cut, *samples[1], method="uniform")
+    with pytest.raises(ValueError, match="whole rows are resampled"):
+        certify(cut, tally=tallies, method="bootstrap")
+    with pytest.raises(ValueError, match="a tally for each of the 8 labels"):
+        certify(cut, tally=tallies[:3])
+    with pytest.raises(ValueError, match="pass a tally of each"):
+        certify(cut, tally=tallies[0])
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@pytest.mark.parametrize("method", ["holdout", "bootstrap"])
+def test_groups_of_rows(average, method, samples):
+    cut = tune_thresholds(*samples[0], average=average)
+    truth, scores = (np.repeat(matrix[:400], 3, axis=0) for matrix in samples[1])  # every row thrice
+    rows = certify(cut, truth, scores, method=method, resamples=300)
+    groups = certify(cut, truth, scores, method=method, resamples=300, groups=np.repeat(np.arange(400), 3))
+    assert groups.value == pytest.approx(rows.value)
+    assert groups.lower < rows.lower
+    with pytest.raises(ValueError, match="not independent"):
+        certify(cut, truth, scores, method="uniform", groups=np.repeat(np.arange(400), 3))
+
+
+def test_a_label_without_positives_counts_at_its_worst_and_is_said(samples):
+    cut = tune_thresholds(*samples[0])
+    truth, scores = samples[1]
+    emptied = truth.copy()
+    emptied[:, 0] = 0
+    for method in ("holdout", "uniform"):
+        found = certify(cut, emptied, scores, method=method)
+        assert any(one.startswith("of 1 labels") for one in found.assumptions)
+        assert found.lower < certify(cut, truth, scores, method=method).lower
+    both = certify(tune_thresholds(*samples[0], metric="am"), emptied, scores)
+    assert both.lower < both.value < both.upper
+
+
+def test_whole_weights_count_rows_and_others_are_resampled(samples):
+    cut = tune_thresholds(*samples[0])
+    truth, scores = samples[1]
+    times = np.random.default_rng(0).integers(0, 3, len(truth))
+    repeated = tuple(np.repeat(matrix, times, axis=0) for matrix in (truth, scores))
+    assert certify(cut, truth, scores, sample_weight=times).lower == certify(cut, *repeated).lower
+    with pytest.raises(ValueError, match="not numbers of rows"):
+        certify(cut, truth, scores, sample_weight=times + 0.5)
+    weighted = certify(cut, truth, scores, sample_weight=times + 0.5, method="bootstrap", resamples=100)
+    assert weighted.lower < weighted.value
+
+
+def test_columns_are_found_by_their_names(samples):
+    pandas = pytest.importorskip("pandas")
+    names = [f"label {i}" for i in range(8)]
+    frames = [pandas.DataFrame(matrix, columns=names) for matrix in samples[0]]
+    cut = tune_thresholds(*frames)
+    fresh = [pandas.DataFrame(matrix, columns=names) for matrix in samples[1]]
+    assert certify(cut, *fresh) == certify(cut, *(frame[names[::-1]] for frame in fresh))
+    with pytest.raises(ValueError, match="8 labels"):
+        certify(cut, *(frame[names[:3]] for frame in fresh))
+
+
+def test_the_theorem_refuses_what_it_does_not_cover(samples):
+    constrained = tune_thresholds(*samples[0], constraint="recall>=0.5")
+    with pytest.raises(ValueError, match="without constraint"):
+        certify(constrained, method="theorem")
+    assert certify(tune_thresholds(*samples[0], shrinkage=5.0), method="theorem").regret_bound > 1
