@@ -287,6 +287,28 @@ def test_sql_in_dialects():
         cut_at(0.5).to_sql("score", "oracle")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX's")
+def test_a_pipe_is_written_to_and_a_link_is_kept(tmp_path):
+    import threading
+
+    cut, pipe = cut_at(0.5), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    read: list[str] = []
+    reader.start()
+    cut.save(pipe)
+    reader.join(timeout=10)
+    assert Cut.from_dict(json.loads(read[0])) == cut
+    assert not pipe.is_file()  # what is no file is not replaced by one
+    (tmp_path / "link.json").symlink_to(tmp_path / "cut.json")
+    cut.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert Cut.load(tmp_path / "cut.json") == cut
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        cut.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.json", "link.json", "pipe"]
+
+
 # What True means
 
 

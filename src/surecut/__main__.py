@@ -13,7 +13,10 @@ def main() -> None:
         if (error.name or "").startswith("surecut"):
             raise
         sys.exit(f"the surecut command needs {error.name}: pip install 'surecut[cli]'")
-    app()
+    try:
+        app()
+    except OSError as error:  # of the output itself, such as a full disk behind a pipe
+        sys.exit(f"surecut: cannot write the output: {error.strerror or error}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -214,7 +215,7 @@ class Cut:
         given = " (given)" if self.prior_given else ""
         what = "positive" if self.pos_label is None else repr(self.pos_label)
         action = "predict nothing" if self.predicts_nothing else f"predict {what} where score >= {self.threshold:.6g}"
-        accepted = f"{'a weight of ' if self.weighted else ''}{self.confusion.predicted_positives:,.6g}"
+        accepted = ("a weight of " if self.weighted else "") + amount(self.confusion.predicted_positives)
         return (
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
             f"on {self.rows:,} rows, {self.prior:.2%} {what}{given}, {accepted} accepted"
@@ -227,27 +228,48 @@ class Cut:
 
 
 def require_folder(path: Path) -> None:
-    """Raise where a file cannot be written for want of its folder."""
+    """Raise where a file cannot be written for want of its folder, or because it is one."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A new file to write, which then takes the place of `path`: a reader, or a crash, never meets half of it.
+
+    A link stays one, and what is no file (a pipe, a device) is written to, not replaced.
+    """
+    require_folder(path)
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        yield place
+        return
+    handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=place.suffix)
+    os.close(handle)
+    try:
+        yield Path(temporary)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, place)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash, never meets half of it."""
-    require_folder(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replaced(path) as new:
+        try:
+            with open(new, "wb") as file:
+                file.write(content)
+                file.flush()
+                if new.is_file():
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 _DOUBLES = {
@@ -325,6 +347,11 @@ _KINDS: dict[str, Callable[[str], Any]] = {
 def label_text(label: Any) -> str:
     """A label for people; of several columns, its parts."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def amount(value: float) -> str:
+    """A count, or a weight, for people."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
 
 
 def plain_label(label: Any) -> Any:

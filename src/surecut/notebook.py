@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-from surecut.cut import label_text
+from surecut.cut import amount, label_text
 
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
@@ -43,7 +43,7 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
     rows = "".join(
         f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(cut.labels[i]))}</th>'
         f'<td style="{CELL}">{cut.thresholds[i]:.6g}</td><td style="{CELL}">{cut.per_label[i]:.4f}</td>'
-        f'<td style="{CELL}">{cut.confusion.positives[i]:,.6g}</td></tr>'
+        f'<td style="{CELL}">{amount(cut.confusion.positives[i])}</td></tr>'
         for i in shown
     )
     more = f"<div>… and {len(cut) - most:,} labels with fewer positives</div>" if len(cut) > most else ""
@@ -75,7 +75,7 @@ def _card(title: str, facts: Iterable[tuple[str, str]], more: str = "") -> str:
 
 def _confusion(confusion: Confusion) -> str:
     def cell(value: float, colour: str) -> str:
-        return f'<td style="{CELL};background:{colour}">{value:,.6g}</td>'
+        return f'<td style="{CELL};background:{colour}">{amount(value)}</td>'
 
     head = f'<th style="{CELL};font-weight:normal;opacity:.75">'
     return (

@@ -124,7 +124,7 @@ MISTAKES = {
     "a_long_line_far_down": ("y,p\n" + "1,0.5\n0,0.25\n" * 30_000 + "1,0.5,0\n", {}, "line 60002 of .* 3 fields"),
     "the_same_group_twice": (PLAIN, {"groups": ["y", "Y"]}, "groups the rows twice"),
     "only_a_header": ("y,p\n", {}, "has no rows: its columns are 'y', 'p', and nothing below the header"),
-    "no_such_column": (PLAIN, {"score": "prob"}, "has no column 'prob'; its columns are 'y', 'p'"),
+    "no_such_column": (PLAIN, {"score": "prob"}, "has no column 'prob': its columns are 'y', 'p'"),
     "near_column": (
         "label,probability\n1,0.5\n",
         {"score": "probabilty"},
@@ -196,6 +196,18 @@ def test_percentages_are_noted(write):
     assert "'p' holds percentages, read as shares: 50,5 % is 0.505" in note
     with Table(write(PLAIN)) as table:
         assert not table.rows().notes
+
+
+def test_standard_input_leaves_nothing_behind(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for content in (PLAIN, "", "y,p\n1\n", gzip.compress(PLAIN.encode())):
+        data = content if isinstance(content, bytes) else content.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        try:
+            assert read("-").scores.tolist() == [0.5, 0.25, 0.75]
+        except TableError:
+            assert content in ("", "y,p\n1\n")
+        assert not list(tmp_path.glob("surecut-*"))
 
 
 def test_lines_of_compressed_files_are_counted(tmp_path):

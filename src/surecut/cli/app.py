@@ -1,7 +1,7 @@
 """The command line: ``surecut …``. A command loads what it needs when it is run.
 
 Exit codes: 0 done; 1 the data or the options do not fit, and a sentence on standard error says why; 2 an option is
-misspelt or missing; 3 `check` found a change.
+misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
-    epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change.",
+    epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change; "
+    "130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -113,15 +114,35 @@ def common(
     del version  # its callback has answered
 
 
+def sentence(error: Exception) -> str:
+    """An error in words; those of the system come as a number and a name."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+@contextmanager
+def _stopped_by_hand() -> Iterator[None]:
+    """Ctrl-C is no error: exit code 130, as shells have it."""
+    try:
+        yield
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "interrupted" not in str(error):  # DuckDB's word for it
+            raise
+        typer.secho("surecut: stopped", err=True)
+        raise typer.Exit(130) from None
+
+
 @contextmanager
 def _explained(context: typer.Context) -> Iterator[None]:
     """A user's mistake gets a sentence and exit code 1; with --debug, the traceback."""
     try:
-        yield
+        with _stopped_by_hand():
+            yield
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        typer.secho(f"surecut: {error}", fg="red", err=True)
+        typer.secho(f"surecut: {sentence(error)}", fg="red", err=True)
         raise typer.Exit(1) from None
 
 

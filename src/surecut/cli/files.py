@@ -21,11 +21,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from surecut.cut import require_folder
+from surecut.cut import replaced
 from surecut.frames.text_numbers import text_numbers
 
 if TYPE_CHECKING:
@@ -140,17 +140,23 @@ class Table:
     def __init__(self, source: str, *, as_text: bool = False) -> None:
         self.connection = _connect()
         self.name = "standard input" if source == "-" else source
-        self._folder: str | None = None
-        path = self._spooled() if source == "-" else source
-        self._reader = _reader_of(path, self.name)
-        self._path = path
-        self._options = ", all_varchar = true" if as_text and self._reader == "csv" else ""
-        if self._reader == "csv" and not as_text:
-            # without BOOLEAN: yes and no stay as they are written
-            self._options = f", auto_type_candidates = [{', '.join(map(literal, CSV_TYPES))}]"
-        self._is_kept = False
         self.notes: list[str] = []
-        self.types = self._open()
+        self._folder: str | None = None
+        self._is_kept = False
+        try:
+            self._path = self._spooled() if source == "-" else source
+            self._reader = _reader_of(self._path, self.name)
+            self._options = self._reading(as_text)
+            self.types = self._open()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _reading(self, as_text: bool) -> str:
+        """The reader's options: CSV as text, or with types, of which BOOLEAN is none: yes and no stay as written."""
+        if self._reader != "csv":
+            return ""
+        return ", all_varchar = true" if as_text else f", auto_type_candidates = [{', '.join(map(literal, CSV_TYPES))}]"
 
     def __enter__(self) -> Table:
         return self
@@ -182,8 +188,8 @@ class Table:
         if len(alike) == 1:
             return alike[0]
         near = difflib.get_close_matches(_plain(asked), [_plain(name) for name in self.columns], n=1)
-        hint = f": did you mean {next(c for c in self.columns if _plain(c) == near[0])!r}?" if near else ""
-        raise TableError(f"{self.name} has no column {asked!r}{hint}; {self._listed()}")
+        hint = f"did you mean {next(c for c in self.columns if _plain(c) == near[0])!r}? " if near else ""
+        raise TableError(f"{self.name} has no column {asked!r}: {hint}{self._listed()}")
 
     def number(self, column: str) -> str:
         """SQL of a column as a number: itself, or its text, which may have percent signs or decimal commas."""
@@ -294,18 +300,18 @@ class Table:
         options = WRITERS.get(out.suffix.lower())
         if options is None:
             raise TableError(f"cannot write {out}: its ending must be one of {', '.join(WRITERS)}")
-        require_folder(out)
-        handle, temporary = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.", suffix=out.suffix)
-        os.close(handle)
-        try:
-            (rows,) = self._one(f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(temporary)} ({options})")
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, out)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        import duckdb
+
+        with replaced(out) as new:
+            try:
+                ((rows,),) = self.connection.execute(
+                    f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(str(new))} ({options})"
+                ).fetchall()
+            except duckdb.IOException as error:
+                reason = "no space is left there" if "No space left" in str(error) else _first_line(error)
+                raise OSError(f"cannot write {out}: {reason}") from None
+            except duckdb.Error as error:
+                raise self._unreadable(error) from None
         return int(rows)
 
     def count(self, condition: str) -> int:
@@ -345,6 +351,8 @@ class Table:
                 self._require_even_lines()
             except TableError as uneven:
                 return uneven
+        if "Schema mismatch" in str(error) and glob.has_magic(self._path):
+            return TableError(f"the files that match {self.name} have different columns: choose a narrower pattern")
         if self._reader == "parquet":
             return TableError(
                 f"{self.name} is not a whole Parquet file; was its writing or copying broken off? {_first_line(error)}"
@@ -402,8 +410,11 @@ class Table:
         with open(path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         with open(path, "rb") as file:
+            is_compressed = file.read(2) == b"\x1f\x8b"
+        with _opened(path, is_compressed) as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
         suffix = ".parquet" if start.startswith(b"PAR1") else ".jsonl" if start.startswith(b"{") else ".csv"
+        suffix += ".gz" if is_compressed else ""
         os.rename(path, path + suffix)
         return path + suffix
 
@@ -468,9 +479,8 @@ def _reader_of(path: str, name: str) -> str:
 
 
 def _require_even_lines(path: str, name: str, most: int | None) -> None:
-    opener = gzip.open if path.endswith(".gz") else open
-    encoding = _encoding_of(path)
-    with opener(path, "rb") as file, io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="") as text:
+    opened, encoding = _opened(path, path.endswith(".gz")), _encoding_of(path)
+    with opened as file, io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="") as text:
         first = text.readline()
         mark = max(MARKS, key=first.count)
         lines = csv.reader(chain([first], text), delimiter=mark)
@@ -484,6 +494,10 @@ def _require_even_lines(path: str, name: str, most: int | None) -> None:
                     )
         except csv.Error as error:
             raise TableError(f"cannot read {name} from line {lines.line_num} on: {error}") from None
+
+
+def _opened(path: str, is_compressed: bool) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if is_compressed else open(path, "rb")
 
 
 def _fields(number: int) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from surecut.cut import label_text, number_to_json
+from surecut.cut import amount, label_text, number_to_json
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def cut_cells(cut: Cut) -> list[str]:
 def accepted(cut: Cut) -> str:
     """How many tuning rows a cut accepts, or how much weight, and which share that is at its prior."""
     at_prior = cut.confusion if not cut.prior_given else cut.confusion.at_prior(cut.prior)
-    return f"{cut.confusion.predicted_positives:,.6g} ({share(at_prior.predicted_positives, at_prior.total)})"
+    return f"{amount(cut.confusion.predicted_positives)} ({share(at_prior.predicted_positives, at_prior.total)})"
 
 
 def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
@@ -149,7 +149,7 @@ def labels(cut: MultilabelCut, most: int = 20) -> None:
     cells = []
     for i in shown:
         label = cut.labels[i]
-        cells.append([label_text(label), *cut_cells(cut[label])[1:], f"{cut.confusion.positives[i]:,.6g}"])
+        cells.append([label_text(label), *cut_cells(cut[label])[1:], amount(cut.confusion.positives[i])])
     table(("label", *CUT_HEADINGS[1:], "positives"), cells)
     if len(cut) > most:
         line(f"… and {len(cut) - most:,} labels with fewer positives")
