@@ -28,6 +28,7 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 TURNS = 5
 BLOCK = 1 << 20
 SPARK_ROWS = 10_000_000
+GROUPS = (1_000, 1_000_000)
 
 
 def draw(random: np.random.Generator, rows: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -107,8 +108,13 @@ def measure_memory(path: str) -> dict[str, float]:
     from surecut import tune_frame
 
     tune_frame(path, label="label", score="score")
+    return {"peak": peak_memory()}
+
+
+def peak_memory() -> float:
+    """The high-water mark of this process so far, in MiB."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return {"peak": next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024}
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def measure_spark(path: str) -> dict[str, Any]:
@@ -146,16 +152,34 @@ def measure_spark(path: str) -> dict[str, Any]:
     }
 
 
-def measure_groups(path: str) -> dict[str, float]:
-    """A threshold for each of a million groups of ten million rows, in DuckDB."""
+def measure_groups(path: str) -> dict[str, Any]:
+    """A threshold for each of a thousand, and of a million groups of ten million rows, in DuckDB."""
     import duckdb
 
     from surecut import tune_frame
+    from surecut.frames.grouped import GroupedRows
 
-    rows = duckdb.connect().sql(f"SELECT *, hash(score) % 1000000 AS grp FROM '{path}'")
-    start = time.perf_counter()
-    cut = tune_frame(rows, label="label", score="score", by="grp")
-    return {"seconds": time.perf_counter() - start, "groups": len(cut)}
+    counted, answers = GroupedRows.counted, []
+
+    def noted(self: Any, frame: Any, *by: str) -> Any:
+        answer = counted(self, frame, *by)
+        answers.append(len(answer))
+        return answer
+
+    GroupedRows.counted = noted  # type: ignore[method-assign]
+    found: dict[str, Any] = {}
+    for groups in GROUPS:
+        rows = duckdb.connect().sql(f"SELECT *, hash(score) % {groups} AS grp FROM '{path}'")
+        answers.clear()
+        taken, cut = timed(lambda rows=rows: tune_frame(rows, label="label", score="score", by="grp"))
+        found[f"{groups:,}"] = {
+            "seconds": taken,
+            "groups": len(cut),
+            "largest_answer": max(answers),
+            "shipped": sum(answers),
+            "peak": peak_memory(),
+        }
+    return found
 
 
 def measure_sketch(path: str) -> dict[str, float]:
@@ -235,8 +259,14 @@ def report(found: dict[str, Any]) -> str:
     if growth := found.get("growth"):
         lines += [
             "## How the cost grows",
-            "| scores and rows | tune_frame | DuckDB's sum |\n|---|---:|---:|\n"
-            + "\n".join(f"| {name} | {one['seconds']:.3f} s | {one['sum']:.3f} s |" for name, one in growth.items()),
+            "| scores | rows | tune_frame | DuckDB's sum | ratio |\n|---|---:|---:|---:|---:|\n"
+            + "\n".join(
+                f"| {kind} | {rows:,} | {one['seconds']:.3f} s | {one['sum']:.3f} s | "
+                f"{one['seconds'] / one['sum']:.1f}× |"
+                for kind in KINDS
+                for rows in SIZES
+                if (one := growth.get(f"{kind} {rows}"))
+            ),
             "![Seconds by rows](frames.png)",
         ]
     if spark := found.get("spark", {}).get("easy"):
@@ -246,14 +276,22 @@ def report(found: dict[str, Any]) -> str:
             f"| `tune_frame`, first query of the session | {spark['seconds']:.1f} | {spark['f1']:.7f} |\n"
             f"| `tune_frame`, again | {spark['warm']:.1f} | {spark['f1']:.7f} |\n"
             f"| MLlib's `fMeasureByThreshold`, 1,000 bins | {spark['mllib']:.1f} | {spark['mllib_f1']:.7f} |",
-            f"One turn each, in this order but for the second. MLlib takes {spark['mllib'] / spark['seconds']:.0f} and "
-            f"{spark['mllib'] / spark['warm']:.0f} times as long (target: 10). The cut and its value are those of "
-            f"`tune_threshold` on the collected rows: {'yes' if spark['is_exact'] else 'NO'}.",
+            f"One turn each; MLlib ran between the two. It takes {spark['mllib'] / spark['seconds']:.0f} and "
+            f"{spark['mllib'] / spark['warm']:.0f} times as long (target: 10). Threshold and value of `tune_frame` are "
+            f"those of `tune_threshold` on the collected rows: {'yes' if spark['is_exact'] else 'NO'}.",
         ]
     if groups := found.get("groups", {}).get("easy"):
         lines += [
-            "## Groups",
-            f"{SPARK_ROWS:,} rows in {groups['groups']:,} groups, a threshold each, DuckDB: {groups['seconds']:.0f} s.",
+            f"## A threshold per group: {SPARK_ROWS:,} rows in DuckDB",
+            "| groups | seconds | rows in the largest answer | rows shipped in all | peak memory of the process |\n"
+            "|---:|---:|---:|---:|---:|\n"
+            + "\n".join(
+                f"| {one['groups']:,} | {one['seconds']:.0f} | {one['largest_answer']:,} | {one['shipped']:,} | "
+                f"{one['peak']:.0f} MiB |"
+                for one in groups.values()
+            ),
+            "One turn each, the second in the process of the first. Bound: no answer has more rows than there are "
+            "groups times occupied bins times two classes, nor more than the frame.",
         ]
     if sketch := found.get("sketch", {}).get("easy"):
         lines += [

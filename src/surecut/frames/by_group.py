@@ -1,12 +1,15 @@
 """A threshold for every group of a long table, or one for all of them: `tune_frame(..., by=...)`.
 
 The engine says how many rows each group has. Few rows altogether are fetched by distinct score. Where rows are many, it
-counts them by group and bin, the bins that cannot hold a group's best cut are left alone, and only the scores in the
-others are fetched. So what is shipped is at most one row per group, occupied bin and class, and the survivors.
+counts them by group and bin; the bins that cannot hold a group's best cut are left alone, the others are divided, until
+few rows are in question, and these are fetched by distinct score. So no answer has more than one row per group,
+occupied bin and class.
 """
 
 from __future__ import annotations
 
+import math
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._kernels import ordered_keys
+from surecut._kernels import ordered_keys, scores_of_keys
 from surecut.candidates import ROUNDING, TIE
 from surecut.confusion import Confusion
 from surecut.frames.engine_tables import table_beside
@@ -43,13 +46,20 @@ if TYPE_CHECKING:
 
     from surecut.cut import Cut
 
-SHIPPED = 1 << 22
-"""So many rows may be fetched at once by distinct score; where there are more, they are counted in bins first."""
+SHIPPED, SHIPPED_EACH = 1 << 22, 16
+"""So many rows, or so many for each group, may be fetched at once by distinct score: bins would hardly be fewer."""
 
 BINS = 1 << 21
-"""Bins of all groups together, as far as one bin per octave allows."""
+"""Bins of all groups together, as far as one bin per octave allows, and so many parts of bins."""
 
-GROUP = "surecut_group"
+PARTS_EACH = 4
+"""A bin is divided into at least so many parts."""
+
+SHRUNK = 0.75
+"""Where more than this share of the rows stays in question, dividing again does not help: they are tied, or as good."""
+
+GROUP, ENTRY, PARENT = "surecut_group", "surecut_entry", "surecut_parent"
+OFFSET, SCALE, IN_OCTAVES = "surecut_offset", "surecut_scale", "surecut_in_octaves"
 
 
 def tune_groups(rows: GroupedRows, objectives: list[Objective], average: str) -> list[MultilabelCut]:
@@ -66,7 +76,7 @@ def tune_groups(rows: GroupedRows, objectives: list[Objective], average: str) ->
 class Entries:
     """Bins of groups: ascending by group, and by score within a group."""
 
-    group: NDArray[np.int64]
+    group: NDArray[np.int32]
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     rows: NDArray[np.int64]
@@ -77,22 +87,49 @@ class Entries:
         """Merge what overlaps within a group; also say where each of the given ones went."""
         order = np.lexsort((low, group))
         group_, low_ = group[order], low[order]
-        # The highest score so far in the group: a running maximum of ranks, which groups set apart
-        distinct, rank = np.unique(high[order], return_inverse=True)
-        offset = group_ * len(distinct)
-        reached = distinct[np.maximum.accumulate(offset + rank) - offset]
+        reached = low_ if high is low else _highest_so_far(group_, high[order])
         begins = np.concatenate(([True], (group_[1:] != group_[:-1]) | (low_[1:] > reached[:-1])))
         starts = np.flatnonzero(begins)
         ends = np.append(starts[1:], len(order)) - 1
         home = np.empty(len(order), dtype=np.int64)
         home[order] = np.cumsum(begins) - 1
-        apart = np.column_stack((np.where(is_positive, 0, rows), np.where(is_positive, rows, 0)))[order]
-        counts = np.add.reduceat(apart, starts, axis=0)
-        sums = counts
-        if weight is not None:
-            apart = np.column_stack((np.where(is_positive, 0.0, weight), np.where(is_positive, weight, 0.0)))[order]
-            sums = np.add.reduceat(apart, starts, axis=0)
+        counts = _sums_by_class(rows[order], is_positive[order], starts)
+        sums = counts if weight is None else _sums_by_class(weight[order], is_positive[order], starts)
         return cls(group_[starts], low_[starts], reached[ends], counts, sums), home
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __getitem__(self, which: NDArray[np.bool_]) -> Entries:
+        return Entries(self.group[which], self.low[which], self.high[which], self.rows[which], self.weight[which])
+
+    def with_others(self, others: Entries) -> tuple[Entries, NDArray[np.int64]]:
+        """These and other entries in order, and where the others stand."""
+        group = np.concatenate((self.group, others.group))
+        low = np.concatenate((self.low, others.low))
+        order = np.lexsort((low, group))
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
+        high, rows, weight = (
+            np.concatenate(pair)[order]
+            for pair in ((self.high, others.high), (self.rows, others.rows), (self.weight, others.weight))
+        )
+        return Entries(group[order], low[order], high, rows, weight), position[len(self) :]
+
+
+@dataclass(frozen=True)
+class Level:
+    """Rows in the engine that are in bins, and what it counted there.
+
+    `answer` has a row for each bin and class, which the columns `by` and what the rows are tell apart; it belongs to
+    the entry `home` of `entries`.
+    """
+
+    frame: nw.LazyFrame[Any]
+    by: list[str]
+    answer: nw.DataFrame[Any]
+    entries: Entries
+    home: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -126,27 +163,63 @@ class Groups:
 
     def entries(self, objectives: list[Objective]) -> Entries:
         """All scores of all groups: one by one where a best cut may be, in bins elsewhere."""
-        total = int(self.totals[0].sum())
-        bounded = all(objective.can_be_bounded for objective in objectives)
-        if total <= SHIPPED or not bounded:
-            return self._distinct(self.rows.valid)
+        at_once = max(SHIPPED, SHIPPED_EACH * len(self.table))
+        if self.totals[0].sum() <= at_once or not all(objective.can_be_bounded for objective in objectives):
+            return self._entries(self.rows.counted(self.rows.valid, *self.rows.keys, SCORE))[0]
+        level = self._first_level()
+        settled = level.entries[np.zeros(len(level.entries), dtype=bool)]
+        before = math.inf
+        with ExitStack() as tables:
+            while True:
+                every, position = settled.with_others(level.entries)
+                promising = np.zeros(len(every), dtype=bool)
+                for objective in objectives:
+                    promising |= self._promising(every, objective)
+                survive = promising[position] & (level.entries.low < level.entries.high)
+                if not survive.any():
+                    return every
+                settled = settled.with_others(level.entries[~survive])[0]
+                in_question = int(level.entries.rows[survive].sum())
+                opened = self._opened(level, survive, tables)
+                if in_question <= at_once or in_question > SHRUNK * before:
+                    scores = self._level(opened, SCORE, level.entries[survive]).entries
+                    return settled.with_others(scores)[0]
+                level, before = self._level(_in_parts(opened), BIN, level.entries[survive]), in_question
+
+    def _first_level(self) -> Level:
+        """All rows in bins by octave."""
         fine = 1 << min(FINE.bit_length() - 1, max(0, (BINS // len(self.table)).bit_length() - 5))
         binned = self.rows.binned(fine).filter(nw.col(KIND) <= MINUS_ONE)
         binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
-        answer = self._numbered(self.rows.counted(binned, *self.rows.keys, BIN))
-        bins, home = self._entries(answer)
-        survive = np.zeros(len(bins.low), dtype=bool)
-        for objective in objectives:
-            survive |= self._promising(bins, objective)
-        survive &= bins.low < bins.high
-        if not survive.any():
-            return bins
-        wanted = answer.filter(nw.new_series("survives", survive[home], backend=answer.implementation))
-        by = [*self.rows.keys, BIN, KIND]
-        wanted = wanted.select(*by)
-        with table_beside(self.rows.frame, wanted) as beside:
-            scores = self._distinct(binned.join(beside, on=by, how="inner"))
-        return _replaced(bins, survive, scores)
+        by = [*self.rows.keys, BIN]
+        answer = self.rows.counted(binned, *by)
+        return Level(binned, by, answer.select(*by, KIND), *self._entries(answer))
+
+    def _opened(self, level: Level, survive: NDArray[np.bool_], tables: ExitStack) -> nw.LazyFrame[Any]:
+        """The rows in the bins that survive, with the number of their bin among these and how it is to be divided."""
+        number = np.cumsum(survive) - 1
+        asked = survive[level.home]
+        some = level.answer.filter(nw.new_series("asked", asked, backend=level.answer.implementation))
+        parent = number[level.home[asked]]
+        columns = {PARENT: parent} | {
+            name: values[parent] for name, values in _division(level.entries[survive]).items()
+        }
+        added = (nw.new_series(name, values, backend=some.implementation) for name, values in columns.items())
+        beside = tables.enter_context(table_beside(self.rows.frame, some.with_columns(*added)))
+        opened = level.frame.join(beside, on=[*level.by, KIND], how="inner")
+        return opened.drop(level.by).rename({PARENT: ENTRY})
+
+    def _level(self, opened: nw.LazyFrame[Any], by: str, parents: Entries) -> Level:
+        """What the engine counts in parts of some bins, which has to be what was counted in the bins."""
+        answer = self.rows.counted(opened, ENTRY, by)
+        found = as_arrays(answer)
+        parent = found[ENTRY].astype(np.int64)
+        for one, column in ((False, 0), (True, 1)):
+            of_class = (found[KIND] == POSITIVE) == one
+            now = np.bincount(parent[of_class], found[ROWS][of_class], len(parents))
+            if not np.array_equal(now, parents.rows[:, column]):
+                raise SourceChangedError
+        return Level(opened, [ENTRY, by], answer.select(ENTRY, by, KIND), *self._entries(answer, parents.group[parent]))
 
     def macro(self, entries: Entries, objective: Objective) -> MultilabelCut:
         cuts = self._label_entries(entries).best_cuts(objective, self.names)
@@ -219,34 +292,36 @@ class Groups:
         fp, tp = accepted.T
         return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
 
-    def _numbered(self, answer: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """An answer by group with the groups' numbers."""
-        numbered = answer.join(self.table, on=self.rows.keys, how="inner")
+    def _group_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int32]:
+        """The number of each row's group."""
+        keys = answer.select(*self.rows.keys).with_row_index(PARENT)
+        numbered = keys.join(self.table, on=self.rows.keys, how="inner")
         if len(numbered) != len(answer):
             raise SourceChangedError
-        return numbered
+        group = np.empty(len(answer), dtype=np.int32)
+        group[numbered[PARENT].to_numpy()] = numbered[GROUP].to_numpy()
+        return group
 
     def _by_class(self, answer: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        found = as_arrays(self._numbered(answer))
-        at = found[GROUP].astype(np.int64), (found[KIND] == POSITIVE).astype(np.int64)
-        rows = np.zeros((len(self.table), 2), dtype=np.int64)
-        np.add.at(rows, at, found[ROWS])
+        found = as_arrays(answer)
+        at = 2 * self._group_of(answer).astype(np.int64) + (found[KIND] == POSITIVE)
+        shape = len(self.table), 2
+        rows = np.bincount(at, found[ROWS], 2 * len(self.table)).astype(np.int64).reshape(shape)
         if not self.rows.weighted:
             return rows, rows
-        weight = np.zeros((len(self.table), 2))
-        np.add.at(weight, at, found[SUM].astype(float))
-        return rows, weight
+        return rows, np.bincount(at, found[SUM].astype(float), 2 * len(self.table)).reshape(shape)
 
-    def _distinct(self, frame: nw.LazyFrame[Any]) -> Entries:
-        return self._entries(self._numbered(self.rows.counted(frame, *self.rows.keys, SCORE)))[0]
-
-    def _entries(self, answer: nw.DataFrame[Any]) -> tuple[Entries, Any]:
-        found = as_arrays(answer)
-        if not len(found[ROWS]):
+    def _entries(self, answer: nw.DataFrame[Any], group: NDArray[np.int32] | None = None) -> tuple[Entries, Any]:
+        if not len(answer):
             raise SourceChangedError
-        low, high = (ordered_keys(found[name if name in found else SCORE]) for name in (LOW, HIGH))
-        weight = found[SUM].astype(float) if self.rows.weighted else None
-        return Entries.of(found[GROUP].astype(np.int64), low, high, found[KIND] == POSITIVE, found[ROWS], weight)
+        group = self._group_of(answer) if group is None else group
+        found = as_arrays(answer.select(*(name for name in answer.columns if name not in self.rows.keys)))
+        del answer  # an answer of millions of rows is the largest thing here
+        is_positive, rows = found.pop(KIND) == POSITIVE, found.pop(ROWS)
+        weight = found.pop(SUM).astype(float) if self.rows.weighted else None
+        low = ordered_keys(found.pop(LOW if LOW in found else SCORE))
+        high = ordered_keys(found.pop(HIGH)) if HIGH in found else low
+        return Entries.of(group, low, high, is_positive, rows, weight)
 
     def _promising(self, bins: Entries, objective: Objective) -> NDArray[np.bool_]:
         """Bins whose bound reaches the best edge of their group."""
@@ -287,16 +362,51 @@ class Groups:
     def _label_entries(self, entries: Entries) -> LabelEntries:
         """Descending, a bin as its highest score without weight and its lowest with all of it: no cut is in between."""
         wide = entries.low < entries.high
-        none = np.zeros_like(entries.weight[wide])
-        group = np.concatenate((entries.group, entries.group[wide]))
-        keys = np.concatenate((entries.low, entries.high[wide]))
-        weight = np.concatenate((entries.weight, none))
-        order = np.lexsort((~keys, group))
-        starts = np.searchsorted(group[order], np.arange(len(self.names) + 1))
-        negative, positive = weight[order].T
-        return LabelEntries(
-            starts, keys[order], positive, negative, self.totals[1], self.rows.dtype, self.rows.weighted
-        )
+        first, last = (np.searchsorted(entries.group, np.arange(len(self.names)), side=s) for s in ("left", "right"))
+        downward = (first + last - 1)[entries.group] - np.arange(len(entries))  # within each group
+        twice = np.repeat(downward, 1 + wide[downward])
+        is_top = wide[twice] & np.concatenate((twice[1:] == twice[:-1], [False]))
+        negative, positive = np.where(is_top, 0, entries.weight[twice].T)
+        keys = np.where(is_top, entries.high[twice], entries.low[twice])
+        starts = np.searchsorted(entries.group[twice], np.arange(len(self.names) + 1))
+        return LabelEntries(starts, keys, positive, negative, self.totals[1], self.rows.dtype, self.rows.weighted)
+
+
+def _highest_so_far(group: NDArray[np.int32], high: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The running maximum within each group, over steps that double."""
+    highest = high.copy()
+    step = 1
+    while step < len(group) and (same := group[step:] == group[:-step]).any():
+        highest[step:] = np.where(same, np.maximum(highest[step:], highest[:-step]), highest[step:])
+        step *= 2
+    return highest
+
+
+def _sums_by_class(values: NDArray[Any], is_positive: NDArray[np.bool_], starts: NDArray[np.intp]) -> NDArray[Any]:
+    apart = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))
+    sums: NDArray[Any] = np.add.reduceat(apart, starts, axis=0)
+    return sums
+
+
+def _division(bins: Entries) -> dict[str, NDArray[Any]]:
+    """How bins are to be divided: from where, into parts of which size, and whether by octaves."""
+    low, high = scores_of_keys(bins.low), scores_of_keys(bins.high)
+    near, far = np.sort(np.abs((low, high)), axis=0)
+    in_octaves = (far > 2 * near) & (near > 0) & np.isfinite(far)
+    parts = max(PARTS_EACH, BINS // len(bins))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # of denormals, and of −inf
+        offset = np.where(in_octaves, np.log2(near), low)
+        scale = parts / np.where(in_octaves, np.log2(far) - np.log2(near), high - low)
+    return {SCALE: np.nan_to_num(scale), OFFSET: np.nan_to_num(offset), IN_OCTAVES: in_octaves}
+
+
+def _in_parts(opened: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Opened bins with the number of each row's part; parts need not be in order, since their ends are counted too."""
+    size = nw.col(SCORE).abs()
+    octave = nw.when(nw.col(IN_OCTAVES)).then(size).otherwise(nw.lit(1.0)).log(2.0)
+    value = nw.when(nw.col(IN_OCTAVES)).then(octave).otherwise(nw.col(SCORE))
+    part = ((value - nw.col(OFFSET)) * nw.col(SCALE)).floor().clip(0.0, float(BINS))
+    return opened.with_columns(part.cast(nw.Int64).alias(BIN)).drop(OFFSET, SCALE, IN_OCTAVES)
 
 
 def _from_above(bins: Entries) -> NDArray[Any]:
@@ -306,18 +416,3 @@ def _from_above(bins: Entries) -> NDArray[Any]:
     total = np.repeat(from_below[ends], np.diff(ends, prepend=-1), axis=0)
     above: NDArray[Any] = total - from_below + bins.weight
     return above
-
-
-def _replaced(bins: Entries, survive: NDArray[np.bool_], scores: Entries) -> Entries:
-    """Bins with some of them replaced by the scores in them, which have to be as many as were counted."""
-    groups = int(bins.group[-1]) + 1
-    for column in (0, 1):
-        before = np.bincount(bins.group[survive], bins.rows[survive, column], groups)
-        if not np.array_equal(before, np.bincount(scores.group, scores.rows[:, column], groups)):
-            raise SourceChangedError
-    pairs = zip(
-        (bins.group, bins.low, bins.high, bins.rows, bins.weight),
-        (scores.group, scores.low, scores.high, scores.rows, scores.weight),
-        strict=True,
-    )
-    return Entries(*(np.concatenate((mine[~survive], theirs)) for mine, theirs in pairs))

@@ -328,7 +328,7 @@ def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
     """The columns of an answer, in the dtypes that we count on: engines differ about the width of integers."""
     wanted = {ROWS: np.int64, KIND: np.int64, SCORE: np.float64, LOW: np.float64, HIGH: np.float64}
     arrays = {name: answer[name].to_numpy() for name in answer.columns}
-    return {name: array.astype(wanted[name]) if name in wanted else array for name, array in arrays.items()}
+    return {name: array.astype(wanted[name], copy=False) if name in wanted else array for name, array in arrays.items()}
 
 
 def in_few_runs(unknown: NDArray[np.bool_], bins: Bins) -> NDArray[np.bool_]:

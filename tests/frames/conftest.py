@@ -1,0 +1,198 @@
+"""What the tests of frames share: engines, rows for them, and what counts as the same answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surecut import MultilabelCut, ScoreTally, tune_frame, tune_threshold
+from surecut.frames import batches, grouped
+from surecut.multilabel.averaging import tune_tallies
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+data_set = pytest.importorskip("pyarrow.dataset")
+parquet = pytest.importorskip("pyarrow.parquet")
+duckdb = pytest.importorskip("duckdb")
+ibis = pytest.importorskip("ibis")
+
+# Engines
+
+
+def as_parquet(frame, folder):
+    path = folder / "rows.parquet"
+    parquet.write_table(pyarrow.Table.from_pandas(frame), path, row_group_size=100)
+    return path
+
+
+IN_PROCESS = {
+    "pandas": lambda frame, folder: frame,
+    "polars": lambda frame, folder: polars.from_pandas(frame),
+    "polars lazy": lambda frame, folder: polars.from_pandas(frame).lazy(),
+    "pyarrow": lambda frame, folder: pyarrow.Table.from_pandas(frame),
+    "pyarrow data set": lambda frame, folder: data_set.dataset(pyarrow.Table.from_pandas(frame)),
+    "duckdb": lambda frame, folder: duckdb.connect().from_df(frame),
+    "parquet": as_parquet,
+    "ibis": lambda frame, folder: ibis.memtable(frame),
+}
+
+
+@pytest.fixture
+def engine_named(tmp_path):
+    """How an engine holds a pandas frame, by its name."""
+
+    def named(name):
+        def held(frame):
+            return IN_PROCESS[name](frame, tmp_path)
+
+        held.name = name
+        return held
+
+    return named
+
+
+@pytest.fixture(params=IN_PROCESS)
+def engine(request, engine_named):
+    """How each engine that runs in this process holds a pandas frame."""
+    return engine_named(request.param)
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark of two cores in this process."""
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java")
+    builder = sql.SparkSession.builder.master("local[2]").appName("surecut")
+    settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "driver.memory": "1g", "log.level": "ERROR"}
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def dask_frames():
+    """A Dask cluster of two workers, and its data frames."""
+    distributed = pytest.importorskip("distributed")
+    frames = pytest.importorskip("dask.dataframe")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster):
+        yield frames
+
+
+@pytest.fixture
+def in_small_steps(monkeypatch):
+    """Settings with which a handful of rows is read in many batches and searched in many steps."""
+    for module, settings in (
+        (grouped, {"SHIPPED": 16, "PARTS": 16, "RUNS": 2}),
+        (batches, {"BATCH": 32, "HEAD": 64, "KEPT_SHARE": 0.1}),
+    ):
+        for name, value in settings.items():
+            monkeypatch.setattr(module, name, value)
+
+
+@pytest.fixture
+def shipped(monkeypatch):
+    """What engines ship: for each answer, the columns that its rows are told apart by, and their number."""
+    answers: list[tuple[tuple[str, ...], int]] = []
+    counted = grouped.GroupedRows.counted
+
+    def noted(self, frame, *by):
+        answer = counted(self, frame, *by)
+        answers.append((by, len(answer)))
+        return answer
+
+    monkeypatch.setattr(grouped.GroupedRows, "counted", noted)
+    return answers
+
+
+# Rows
+
+
+def frame_of(sample, weights=None):
+    columns = {"label": sample.labels, "score": sample.scores}
+    return pandas.DataFrame(columns if weights is None else columns | {"weight": weights})
+
+
+def many_rows(size):
+    random = np.random.default_rng(3)
+    scores = random.random(size)
+    return pandas.DataFrame({"label": (random.random(size) < scores**2).astype(int), "score": scores})
+
+
+def rows_of_groups(size, seed=0):
+    """Nine groups of two columns, one of them without positives."""
+    random = np.random.default_rng(seed)
+    frame = pandas.DataFrame(
+        {
+            "key": random.choice(["a", "b", "it's"], size),
+            "part": random.integers(0, 3, size),
+            "score": random.normal(size=size).round(2),
+            "weight": random.integers(0, 3, size).astype(float),
+        }
+    )
+    frame["label"] = (random.random(size) < 1 / (1 + np.exp(1 - frame["score"]))).astype(int)
+    frame.loc[(frame["key"] == "a") & (frame["part"] == 1), "label"] = 0
+    return frame
+
+
+def cuts_of_groups(frame, weight=None, **options):
+    """The cuts of these groups, from a tally of each."""
+    parts = dict(list(frame.groupby(["key", "part"])))
+    tallies = [
+        ScoreTally.from_scores(part["label"], part["score"], sample_weight=part[weight] if weight else None)
+        for part in parts.values()
+    ]
+    return tune_tallies(tallies, parts, **options)
+
+
+@pytest.fixture(scope="session")
+def make() -> Any:
+    return SimpleNamespace(
+        frame=frame_of, many=many_rows, groups=rows_of_groups, cuts_of_groups=cuts_of_groups, parquet=as_parquet
+    )
+
+
+# What is the same
+
+
+def assert_same_cut(cut, expected, *, exactly=True):
+    assert cut.value == (expected.value if exactly else pytest.approx(expected.value, rel=1e-12))
+    assert (cut.threshold, cut.interval, cut.rows) == (expected.threshold, expected.interval, expected.rows)
+    assert (cut.weighted, cut.constraints) == (expected.weighted, expected.constraints)
+    if exactly:
+        assert cut.confusion == expected.confusion
+
+
+def assert_same_groups(cut, expected):
+    assert isinstance(cut, MultilabelCut)
+    assert cut.labels == expected.labels
+    np.testing.assert_array_equal(cut.thresholds, expected.thresholds)
+    np.testing.assert_array_equal(cut.intervals, expected.intervals)
+    np.testing.assert_array_equal(cut.rows, expected.rows)
+    assert cut.confusion == expected.confusion
+    assert cut.value == expected.value
+    assert (cut.shared, cut.average, cut.weighted) == (expected.shared, expected.average, expected.weighted)
+
+
+def assert_contract(held, sample, metric="f1", weightings=None, **options):
+    """The cut of a frame is that of the collected columns, with each of the sample's weights."""
+    for name in weightings or sample.weights:
+        weights = sample.weights[name]
+        expected = tune_threshold(sample.labels, sample.scores, metric=metric, sample_weight=weights, **options)
+        frame, weight = held(frame_of(sample, weights)), None if weights is None else "weight"
+        cut = tune_frame(frame, label="label", score="score", weight=weight, metric=metric, **options)
+        assert_same_cut(cut, expected, exactly=name != "reals")
+
+
+@pytest.fixture(scope="session")
+def same() -> Any:
+    return SimpleNamespace(cut=assert_same_cut, groups=assert_same_groups, contract=assert_contract)

@@ -1,0 +1,130 @@
+"""Groups of a long table have the cuts of their own rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surecut import certify, tune_frame, tune_threshold
+from surecut.frames import by_group, grouped
+from surecut.frames.columns import MissingRowsWarning
+from surecut.rows import SourceChangedError
+
+duckdb = pytest.importorskip("duckdb")
+polars = pytest.importorskip("polars")
+
+
+@pytest.mark.parametrize("bins", [None, 64, 1 << 21], ids=["at once", "coarse bins", "fine bins"])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_groups_have_the_cuts_of_their_own_rows(engine, average, bins, monkeypatch, make, same):
+    if bins is not None:
+        monkeypatch.setattr(by_group, "SHIPPED", 50)
+        monkeypatch.setattr(by_group, "BINS", bins)
+    frame = make.groups(1000)
+    by = ["key", "part"]
+    cut = tune_frame(engine(frame), label="label", score="score", by=by, average=average)
+    same.groups(cut, make.cuts_of_groups(frame, average=average))
+    cut = tune_frame(engine(frame), label="label", score="score", by=by, average=average, weight="weight", metric="mcc")
+    same.groups(cut, make.cuts_of_groups(frame, average=average, weight="weight", metric="mcc"))
+
+
+def test_groups_under_a_constraint(monkeypatch, make, same):
+    monkeypatch.setattr(by_group, "SHIPPED", 50)
+    frame = make.groups(1000)
+    frame.loc[frame.index[:9], "label"] = 1
+    frame = frame[~((frame["key"] == "a") & (frame["part"] == 1))]
+    options = {"metric": "recall", "constraint": "precision>=0.4"}
+    cut = tune_frame(polars.from_pandas(frame), label="label", score="score", by=["key", "part"], **options)
+    same.groups(cut, make.cuts_of_groups(frame, **options))
+
+
+def test_one_column_names_the_groups_by_its_values(make, same):
+    frame = make.groups(300)
+    cut = tune_frame(frame, label="label", score="score", by="key")
+    assert cut.labels == ("a", "b", "it's")
+    same.cut(cut["b"], tune_threshold(*(frame[frame["key"] == "b"][c] for c in ("label", "score"))))
+    several = tune_frame(frame, label="label", score="score", by="key", metric=["f1", "am"])
+    assert list(several) == ["f1", "am"]
+    with pytest.raises(ValueError, match="return_tally=True goes with one cut"):
+        tune_frame(frame, label="label", score="score", by="key", return_tally=True)
+
+
+def test_rows_without_a_key_are_missing(engine, make, same):
+    frame = make.groups(200)
+    frame.loc[:4, "key"] = None
+    frame.loc[9, "score"] = np.nan
+    with pytest.raises(ValueError, match=r"6 of 200 rows are null or NaN \(1 without a score, 5 without a key"):
+        tune_frame(engine(frame), label="label", score="score", by=["key", "part"])
+    with pytest.warns(MissingRowsWarning, match="1 without a score, 5 without a key") as noted:
+        cut = tune_frame(engine(frame), label="label", score="score", by=["key", "part"], missing="drop")
+    assert [one.category for one in noted].count(MissingRowsWarning) == 1
+    same.groups(cut, make.cuts_of_groups(frame.dropna()))
+
+
+def test_a_cut_of_a_group_is_not_certified_by_its_own_rows(engine, make):
+    frame = make.groups(1000)
+    for average in ("macro", "micro"):
+        cut = tune_frame(engine(frame), label="label", score="score", by="key", average=average)
+        for key, rows in frame.groupby("key"):
+            with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+                certify(cut[key], rows["label"], rows["score"])
+
+
+# Many rows, many groups
+
+
+def long_table(groups, rows, seed=0):
+    """Every group occurs; the labels follow the scores."""
+    random = np.random.default_rng(seed)
+    keys = np.concatenate((np.arange(groups), random.integers(0, groups, rows - groups)))
+    scores = random.random(rows)
+    labels = (random.random(rows) < scores).astype(np.int8)
+    return polars.DataFrame({"group": keys, "score": scores, "label": labels})
+
+
+def assert_some_groups_same(cut, frame, groups, same):
+    for group in groups:
+        rows = frame.filter(polars.col("group") == group)
+        if rows["label"].sum():
+            same.cut(cut[group], tune_threshold(rows["label"].to_numpy(), rows["score"].to_numpy()))
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
+def test_bins_of_groups_are_divided_until_few_rows_are_in_question(name, engine_named, monkeypatch, shipped, same):
+    for setting, value in (("SHIPPED", 1000), ("SHIPPED_EACH", 1), ("BINS", 1 << 12)):
+        monkeypatch.setattr(by_group, setting, value)
+    groups, rows = 20, 100_000
+    frame = long_table(groups, rows)
+    cut = tune_frame(engine_named(name)(frame.to_pandas()), label="label", score="score", by="group")
+    assert_some_groups_same(cut, frame, range(groups), same)
+    divisions = [answer for by, answer in shipped if by == (by_group.ENTRY, grouped.BIN)]
+    assert len(divisions) >= 1
+    assert max(answer for _, answer in shipped) <= 2 * (1 << 12) + 4 * groups  # occupied bins or parts, by class
+    assert shipped[-1][0] == (by_group.ENTRY, grouped.SCORE)
+    assert shipped[-1][1] <= 1000
+
+
+@pytest.mark.parametrize("family", ["ties", "constant", "infinities", "all_magnitudes", "denormal", "negative"])
+def test_divided_bins_hold_hard_scores_too(family, sample_of, monkeypatch, same):
+    for setting, value in (("SHIPPED", 16), ("SHIPPED_EACH", 1), ("BINS", 8)):
+        monkeypatch.setattr(by_group, setting, value)
+    sample = sample_of(family, 400)
+    frame = polars.DataFrame({"group": np.arange(400) % 2, "score": sample.scores, "label": sample.labels})
+    cut = tune_frame(frame, label="label", score="score", by="group")
+    assert_some_groups_same(cut, frame, (0, 1), same)
+
+
+def test_groups_that_change_between_queries_are_noticed(monkeypatch):
+    for setting, value in (("SHIPPED", 100), ("SHIPPED_EACH", 1), ("BINS", 64)):
+        monkeypatch.setattr(by_group, setting, value)
+    query = "SELECT range % 7 AS g, (range % 3 = 0)::INT AS label, random() + label / 2 AS score FROM range(20000)"
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        tune_frame(duckdb.connect().sql(query), label="label", score="score", by="g")
+
+
+def test_a_million_groups(shipped, same):
+    frame = long_table(1_000_000, 2_000_000)
+    cut = tune_frame(frame, label="label", score="score", by="group")
+    assert len(cut) == 1_000_000
+    assert max(answer for _, answer in shipped) <= 2_000_000  # no more than groups, occupied bins and classes
+    assert_some_groups_same(cut, frame, (0, 1234, 999_999), same)

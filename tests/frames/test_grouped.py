@@ -1,0 +1,132 @@
+"""Rows that stay in their engine: Spark and Dask on real local clusters, and Ibis."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from surecut import apply_frame, tune_frame, tune_threshold
+from surecut.frames import by_group, grouped
+from surecut.rows import SourceChangedError
+
+ibis = pytest.importorskip("ibis")
+
+
+def test_spark_gives_the_same_cut(spark, sample_of, monkeypatch, make, same):
+    families = ("sigmoid", "float32_infinities", "all_magnitudes", "large_integers", "signed_zeros", "denormal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
+        for family in families:
+            sample = sample_of(family, 300)
+            weights = sample.weights["counts"]
+            held = spark.createDataFrame(make.frame(sample, weights))
+            cut = tune_frame(held, label="label", score="score", weight="weight")
+            same.cut(cut, tune_threshold(sample.labels, sample.scores, sample_weight=weights))
+        monkeypatch.setattr(grouped, "SHIPPED", 16)
+        sample = sample_of("outliers", 300)
+        held = spark.createDataFrame(make.frame(sample))
+        same.cut(tune_frame(held, label="label", score="score"), tune_threshold(sample.labels, sample.scores))
+        monkeypatch.setattr(by_group, "SHIPPED", 50)
+        frame = make.groups(300)
+        held = spark.createDataFrame(frame)
+        cut = tune_frame(held, label="label", score="score", by=["key", "part"])
+        same.groups(cut, make.cuts_of_groups(frame))
+        applied = apply_frame(held, cut, score="score", by=["key", "part"]).toPandas()
+        assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
+
+
+CONNECT = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import pandas
+from pyspark.sql import SparkSession
+from surecut import tune_frame
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.shuffle.partitions", "2")
+frame = spark.createDataFrame(pandas.DataFrame(json.load(open(sys.argv[1]))))
+cut = tune_frame(frame, label="label", score="score")
+json.dump([type(frame).__module__, cut.to_dict()], open(sys.argv[2], "w"))
+"""
+
+
+def test_spark_connect_gives_the_same_cut(tmp_path, sample_of):
+    pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    sample = sample_of("sigmoid", 200)
+    rows, result = tmp_path / "rows.json", tmp_path / "cut.json"
+    rows.write_text(json.dumps({"label": sample.labels.tolist(), "score": sample.scores.tolist()}))
+    done = subprocess.run(
+        [sys.executable, "-c", CONNECT, str(rows), str(result)], capture_output=True, text=True, timeout=300
+    )
+    assert result.exists(), done.stderr[-2000:]
+    module, cut = json.loads(result.read_text())
+    assert "connect" in module
+    expected = tune_threshold(sample.labels, sample.scores).to_dict()
+    assert {**cut, "tuning": None} == {**expected, "tuning": None}
+
+
+def test_dask_gives_the_same_cut(dask_frames, sample_of, monkeypatch, make, same):
+    for family in ("sigmoid", "infinities", "all_magnitudes"):
+        sample = sample_of(family, 300)
+        weights = sample.weights["counts"]
+        held = dask_frames.from_pandas(make.frame(sample, weights), npartitions=2)
+        cut = tune_frame(held, label="label", score="score", weight="weight")
+        same.cut(cut, tune_threshold(sample.labels, sample.scores, sample_weight=weights))
+    frame = make.groups(200)
+    cut = tune_frame(dask_frames.from_pandas(frame, npartitions=2), label="label", score="score", by=["key", "part"])
+    same.groups(cut, make.cuts_of_groups(frame))
+
+
+def test_no_engine_ships_more_than_bins_and_survivors(monkeypatch, shipped, make, same):
+    monkeypatch.setattr(grouped, "SHIPPED", 1000)
+    frame = make.many(200_000)
+    cut = tune_frame(ibis.memtable(frame), label="label", score="score")
+    same.cut(cut, tune_threshold(frame["label"], frame["score"]))
+    answers = [rows for _, rows in shipped]
+    assert len(answers) <= 4
+    assert max(answers) < 70_000
+    assert sum(answers) < 100_000
+
+
+def test_a_table_that_changes_between_queries_is_noticed(in_small_steps):
+    table = ibis.range(0, 20_000).unnest().name("row").as_table()
+    table = table.mutate(label=(table.row % 3 == 0).cast("int8"))
+    table = table.mutate(score=ibis.random() + table.label / 2)
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        tune_frame(table, label="label", score="score")
+
+
+def test_a_worker_that_dies_is_replaced(dask_frames, tmp_path, make, same):
+    frame = make.many(2_000)
+    marker = tmp_path / "died"
+
+    def part(number):
+        if number == 1 and not marker.exists():
+            marker.touch()
+            os._exit(1)
+        return frame[number * 500 : (number + 1) * 500]
+
+    held = dask_frames.from_map(part, range(4), meta=frame[:0])
+    cut = tune_frame(held, label="label", score="score")
+    assert marker.exists()
+    same.cut(cut, tune_threshold(frame["label"], frame["score"]))
+
+
+def test_a_partition_that_raises_is_an_error(dask_frames, make):
+    frame = make.many(1_000)
+
+    def part(number):
+        if number == 1:
+            raise RuntimeError("the scores of this partition are lost")
+        return frame
+
+    held = dask_frames.from_map(part, range(2), meta=frame[:0])
+    with pytest.raises(RuntimeError, match="the scores of this partition are lost"):
+        tune_frame(held, label="label", score="score")

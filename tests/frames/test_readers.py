@@ -1,0 +1,113 @@
+"""Files as they are found: many, of many kinds, damaged, gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from surecut import apply_frame, tune_frame, tune_threshold
+from surecut.frames import batches
+from surecut.frames.readers import DuckReader, PercentWarning
+
+duckdb = pytest.importorskip("duckdb")
+
+
+def test_csv_files_and_globs(tmp_path, sample_of, make, same):
+    sample = sample_of("sigmoid", 300)
+    frame = make.frame(sample)
+    frame[:100].to_csv(tmp_path / "a.csv", index=False)
+    frame[100:].to_csv(tmp_path / "b.csv", index=False)
+    expected = tune_threshold(sample.labels, sample.scores)
+    same.cut(tune_frame(str(tmp_path / "*.csv"), label="label", score="score"), expected)
+    (tmp_path / "folder").mkdir()
+    make.parquet(frame, tmp_path / "folder")
+    same.cut(tune_frame(tmp_path / "folder", label="label", score="score"), expected)
+
+
+LABELS, SCORES = [0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75]
+
+WRITTEN = {
+    "semicolons": "score;label\n0.125;0\n0.5;0\n0.375;1\n0.75;1\n",
+    "decimal commas": "score;label\n0,125;0\n0,5;0\n0,375;1\n0,75;1\n",
+    "quoted commas": 'score,label\n"0,125",0\n"0,5",0\n"0,375",1\n"0,75",1\n',
+    "tabs": "score\tlabel\n0.125\t0\n0.5\t0\n0.375\t1\n0.75\t1\n",
+    "spaces": "score, label\n 0.125, 0\n 0.5, 0\n 0.375, 1\n 0.75, 1\n",
+    "words": "score,label\n0.125,no\n0.5,no\n0.375,yes\n0.75,yes\n",
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_csv_as_strangers_write_it(tmp_path, how, same):
+    path = tmp_path / "rows.csv"
+    path.write_text(WRITTEN[how])
+    cut = tune_frame(path, label="label", score="score")
+    same.cut(cut, tune_threshold(LABELS, SCORES))
+    applied = apply_frame(path, cut, score="score").df()
+    assert applied.sort_values("score")["predicted"].tolist() == [False, True, True, True]
+    by_label = tune_frame(path, label="label", score="score", by="label", average="micro")
+    assert by_label.thresholds.tolist() == [cut.threshold] * 2
+
+
+def test_percent_signs_are_told(tmp_path, same):
+    path = tmp_path / "rows.csv"
+    path.write_text("score,label\n12.5%,0\n50%,0\n37.5 %,1\n75%,1\n")
+    with pytest.warns(PercentWarning, match="score is in percent in .*rows.csv: it is divided by 100"):
+        same.cut(tune_frame(path, label="label", score="score"), tune_threshold(LABELS, SCORES))
+
+
+UNREADABLE = {
+    "text": ("score,label\nabc,0\n0.5,1\n", ValueError, "column 'score' must hold numbers, but 1 rows do not.*'abc'"),
+    "some percent": ("score,label\n5%,0\n0.5,1\n", ValueError, "has a percent sign in 1 of 2 rows only"),
+    "late text": ("score,label\n" + "0.1,0\n0.7,1\n" * 20_000 + "n/a,1\n", OSError, r"cannot read .*rows.csv.*\n.*n/a"),
+    "ragged": ("score,label\n0.5,0\n0.5,0,7\n0.7,1\n", ValueError, "was read as a single column.* number of fields"),
+    "empty": ("", ValueError, "rows.csv is empty"),
+    "no rows": ("score,label\n", ValueError, "holds no rows"),
+    "not UTF-8": ("score,label,n\xe9\n0.1,0,\xe9\n0.7,1,a\n", OSError, "cannot read .*rows.csv(.|\n)*not utf-8"),
+    "dates": ("score,label\n2020-01-01,0\n2021-01-01,1\n", TypeError, "score must be numbers, got values of type date"),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_what_cannot_be_read_is_told(tmp_path, what):
+    content, kind, message = UNREADABLE[what]
+    (tmp_path / "rows.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(kind, match=message):
+        tune_frame(tmp_path / "rows.csv", label="label", score="score")
+
+
+def test_a_truncated_file_is_an_error(tmp_path, make):
+    path = make.parquet(make.many(5_000), tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
+        tune_frame(path, label="label", score="score")
+
+
+def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path, make, same):
+    path = make.parquet(make.many(50_000), tmp_path)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 5000] = bytes(5000)
+    path.write_bytes(content)
+    try:
+        cut = tune_frame(path, label="label", score="score")
+    except (OSError, ValueError):
+        return
+    collected_again = duckdb.connect().read_parquet(str(path)).df()  # zeros are scores, too, if they can be decoded
+    same.cut(cut, tune_threshold(collected_again["label"], collected_again["score"]))
+
+
+def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch, in_small_steps, make):
+    monkeypatch.setattr(batches, "KEPT_AT_MOST", 0)
+    path = make.parquet(make.many(5_000), tmp_path)
+    read = DuckReader.read
+
+    def read_and_remove(self, within=None):
+        if within is not None:
+            Path(path).unlink(missing_ok=True)
+        return read(self, within)
+
+    monkeypatch.setattr(DuckReader, "read", read_and_remove)
+    with pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
+        tune_frame(path, label="label", score="score")
