@@ -81,7 +81,7 @@ def free_intercept(X: Any, Y: NDArray[np.int8], _: int) -> Callable[[Any], NDArr
 
     several = Y.min(axis=0) < Y.max(axis=0)
     constants = np.array([log_odds(y) for y in Y.T])
-    model = LinearSurrogate("logistic", C=C).fit(X, Y[:, several])
+    model = LinearSurrogate("logistic", C=C).fit(X, Y[:, several] if several.sum() > 1 else Y[:, several].ravel())
 
     def score(X: Any) -> NDArray[np.float64]:
         scores = np.tile(constants, (X.shape[0], 1))
