@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import numpy as np
@@ -444,14 +447,17 @@ def test_a_rule_that_was_changed_is_told_with_what_it_said_before(tmp_path, with
     assert lines[2] == "This rule was chosen after the numbers had been seen. Before: above 1: does not hold."
 
 
-def test_a_disk_that_is_full_says_how_to_go_on(tmp_path, with_small):
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), BrokenExecutor("a process was killed")], ids=["disk", "memory"]
+)
+def test_a_run_that_breaks_says_how_to_go_on(error, tmp_path, with_small):
     def full(cell, generator):
-        raise OSError(28, "No space left on device")
+        raise error
 
     with_small(full)
     result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 1
-    assert "No space left on device" in result.output
+    assert str(error) in result.output
     assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
 
 
@@ -502,6 +508,24 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path, with_small):
     result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_run_that_writes_its_table(sent, tmp_path):
+    command = ["study", "run", "discrete", "--scale", "quick", "--n-jobs", "2", "--out", str(tmp_path)]
+    running_command = subprocess.Popen(
+        [sys.executable, "-m", "surecut", *command], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    cells = tmp_path / "discrete" / "cells"
+    end = time.monotonic() + 120
+    while len(list(cells.glob("*.json"))) < 1 and time.monotonic() < end:
+        time.sleep(0.1)
+    running_command.send_signal(sent)
+    _, told = running_command.communicate(timeout=60)
+    assert running_command.returncode == 130
+    assert "To go on" in told
+    assert 1 <= Store(tmp_path / "discrete").manifest()["finished"] < 20
 
 
 def test_help_loads_nothing_heavy():

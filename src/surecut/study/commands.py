@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -69,11 +71,11 @@ def run(
 
         for chosen in _chosen(name):
             try:
-                with _progress(chosen) as tell:
+                with _terminated_as_interrupted(), _progress(chosen) as tell:
                     store = run_cells(
                         chosen, out, scale=scale.value, seed=seed, n_jobs=n_jobs, minutes=minutes, tell=tell
                     )
-            except (KeyboardInterrupt, OSError) as stop:
+            except (KeyboardInterrupt, OSError, BrokenExecutor) as stop:  # the last: a process was killed
                 interrupted = isinstance(stop, KeyboardInterrupt)
                 again = f"surecut study run {chosen} --scale {scale.value} --seed {seed} --n-jobs {n_jobs} --out {out}"
                 reason = "stopped" if interrupted else f"surecut: {stop}"
@@ -123,6 +125,16 @@ def _sentences() -> Iterator[None]:
     except (OSError, ValueError) as error:
         typer.secho(f"surecut: {error}", fg="red", err=True)
         raise typer.Exit(1) from None
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """``kill`` stops a run as Ctrl-C does: a shell lets nobody interrupt what it started in the background."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Section 6.3: eight algorithms by four measures on multilabel data, as the training set grows.
 
 An algorithm is a learner and what its thresholds are tuned for: F or AM, a threshold for each label (macro) or one for
-all (micro). Beyond the paper: thresholds tuned on shrunken labels, and boosted trees in place of a linear model.
+all (micro). Beyond the paper: thresholds tuned on shrunken labels, boosted trees in place of a linear model, and
+logistic regression without LIBLINEAR's penalty on the intercept, which matters for rare labels.
 
 The test set is always the same, so that standard errors are over the draws of training and tuning rows alone. Features
 are as they stand in the files.
@@ -31,6 +32,7 @@ ALGORITHMS: dict[str, tuple[str, float | str]] = {
     "SVM": ("SVM", 0.0),
     "trees": ("trees", 0.0),
     "LR shrunken": ("LR", "auto"),
+    "LR, free intercept": ("LR, free intercept", 0.0),
 }
 """A learner and the shrinkage of its thresholds, by the name of both."""
 
@@ -171,6 +173,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         _tuned_lr_is_best(table, names),
         *([_shared_threshold_on_scene(table)] if "scene" in names else []),
         _svm_against_lr(table, names),
+        *([_free_intercept_against_svm(table)] if "mediamill" in names else []),
         _trees_against_lr(table, names),
         _shrunken_against_lr(table, names),
     ]
@@ -239,6 +242,26 @@ def _svm_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
     )
 
 
+def _free_intercept_against_svm(table: pd.DataFrame) -> Claim:
+    text = "(Ours) SVM wins there because LIBLINEAR penalises LR's intercept: without that penalty LR is not behind."
+    rule = "LR with a free intercept is not behind SVM by two standard errors"
+    free = "LR, free intercept"
+    if free not in set(table.learner):
+        return Claim(text, Verdict.NOT_TESTABLE, "it was not run", rule)
+    n = largest(table, "mediamill", ("SVM", free))
+    values = wide(table, "mediamill", "macro_f1", n)
+    own = {learner: values[learner, "macro_f1"] for learner in ("LR", "SVM", free)}
+    gain = Estimate.of(own[free] - own["SVM"])
+    listed = ", ".join(f"{learner} {Estimate.of(own[learner])}" for learner in own)
+    return Claim(
+        text,
+        Verdict.of(not gain.is_below(0)),
+        f"Macro-F on mediamill, each tuned for it, n = {n:,}, {len((own[free] - own['SVM']).dropna())} repetitions: "
+        f"{listed}; free intercept minus SVM {gain}",
+        rule,
+    )
+
+
 def _trees_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
     gains = _gains(table, names, "trees")
     return Claim(
@@ -261,6 +284,9 @@ def _shrunken_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
         "LR with shrunken thresholds minus LR, each tuned for the measure, at the largest n that has both: "
         + _listed(table, gains, "LR shrunken"),
         rule,
+        remark="Shrinkage leans on probabilities, and those of rare labels suffer from LIBLINEAR's penalty on the "
+        "intercept: with a free one, on the same features, Macro-F on mediamill gains "
+        "(`benchmarks/results/shrinkage.md`).",
     )
 
 
@@ -297,7 +323,8 @@ EXPERIMENT = Experiment(
         for dataset in SIZES
     }
     | {
-        "beyond-the-paper": "Beyond the paper: each learner tuned for the measure by which it is judged, LR with "
+        "beyond-the-paper": "Beyond the paper: each learner tuned for the measure by which it is judged; LR with a "
+        "free intercept, LR with "
         f"shrunken thresholds and gradient-boosted trees ({TREES[0]} repetitions, up to n = {TREES[1]:,}) among them."
     },
     paired=("n", "learner"),
