@@ -296,3 +296,19 @@ def has_classes(metric: Metric, totals: NDArray[Any]) -> NDArray[np.bool_]:
     if metric.needs_positives:
         defined &= totals[:, 1] > 0
     return defined
+
+
+def sorted_with_class(
+    keys: NDArray[np.uint64], is_positive: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Keys in descending order along the last axis, with their class: a spare bit for it makes them plain integers."""
+    lowest = keys.min()
+    if int(keys.max() - lowest) >> 63:
+        order = np.argsort(keys, axis=-1)[..., ::-1]
+        return np.take_along_axis(keys, order, -1), np.take_along_axis(is_positive, order, -1).astype(np.int64)
+    keys -= lowest
+    keys <<= np.uint64(1)
+    keys |= is_positive
+    keys.sort(axis=-1)
+    keys = keys[..., ::-1]
+    return (keys >> np.uint64(1)) + lowest, (keys & np.uint64(1)).astype(np.int64)
