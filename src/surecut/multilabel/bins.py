@@ -16,8 +16,9 @@ from surecut._inputs import as_doubles
 from surecut._kernels import FirstBins, Kernels, compiled, first_bins, ordered_keys, score_ranges
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
-from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_with_class
+from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes
 from surecut.rows import joined_ranges
+from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

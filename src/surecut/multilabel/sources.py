@@ -17,10 +17,10 @@ from surecut.candidates import Candidates, Sample, fingerprint
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
-from surecut.multilabel.search import LabelCuts, LabelEntries, sorted_with_class
+from surecut.multilabel.search import LabelCuts, LabelEntries, runs_of_like_length
 from surecut.rows import MatrixRows, available_cores
 from surecut.search import search
-from surecut.tally import tally_rows
+from surecut.tally import sorted_with_class, tally_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -289,18 +289,23 @@ class SparseSource:
         """Some labels' scores, sorted."""
         starts = self.starts[columns.start : columns.stop + 1]
         part = slice(int(starts[0]), int(starts[-1]))
-        keys = ordered_keys(as_doubles(self.scores[part]))
-        order = np.lexsort((~keys, self.label[part]))
-        is_positive = self.is_positive[part][order]
+        keys, is_positive = ordered_keys(as_doubles(self.scores[part])), self.is_positive[part]
         if self.entry_weights is None:
-            positive: NDArray[Any] = is_positive.astype(np.int64)
+            positive: NDArray[Any] = np.empty(len(keys), dtype=np.int64)
+            below_all = keys.min(initial=np.iinfo(np.uint64).max) - np.uint64(1)
+            for where, taken in runs_of_like_length(starts - starts[0]):
+                matrix, classes = np.full(taken.shape, below_all), np.zeros(taken.shape, dtype=bool)
+                matrix[taken], classes[taken] = keys[where], is_positive[where]
+                ordered, of_class = sorted_with_class(matrix, classes)  # what is not taken comes last
+                keys[where], positive[where] = ordered[taken], of_class[taken]
             negative: NDArray[Any] = 1 - positive
         else:
-            weight = self.entry_weights[part][order]
+            order = np.lexsort((~keys, self.label[part]))
+            keys, is_positive, weight = keys[order], is_positive[order], self.entry_weights[part][order]
             positive, negative = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
         return LabelEntries(
             starts=starts - starts[0],
-            keys=keys[order],
+            keys=keys,
             positive=positive,
             negative=negative,
             totals=self.totals[columns],
