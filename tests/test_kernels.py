@@ -14,7 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from surecut import _kernels
-from surecut._kernels import NONE, SEVERAL, NumpyKernels, checksum, first_bins, ordered_keys, scores_of_keys
+from surecut._kernels import (
+    KEY_OF_MINUS_ZERO,
+    NONE,
+    SEVERAL,
+    NumpyKernels,
+    checksum,
+    first_bins,
+    ordered_keys,
+    scores_of_keys,
+)
 
 LARGEST = np.finfo(float).max
 NO_WEIGHTS = np.empty(0)
@@ -116,7 +125,8 @@ def ranges(generator, bits, count):
     scores = bits.view(float)
     lowest, highest = ordered_keys(np.array([-np.inf, np.inf]))
     some = generator.integers(lowest, highest, 40, dtype=np.uint64, endpoint=True)
-    ends = np.unique(np.concatenate((ordered_keys(scores[~np.isnan(scores)]), some, [lowest, highest])))
+    special = np.array([lowest, highest, KEY_OF_MINUS_ZERO])  # no score has the last one, but a range may end there
+    ends = np.unique(np.concatenate((ordered_keys(scores[~np.isnan(scores)]), some, special)))
     chosen = np.sort(generator.choice(len(ends), min(2 * count, len(ends) // 2 * 2), replace=False))
     return np.ascontiguousarray(ends[chosen[::2]]), np.ascontiguousarray(ends[chosen[1::2]])
 
@@ -236,6 +246,15 @@ def test_selections_are_the_same(compiled, count):
         inside &= weights > 0 if len(weights) else True
         np.testing.assert_array_equal(results[0][0], keys[inside])
         np.testing.assert_array_equal(results[0][1], (labels == positive)[inside])
+
+
+def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
+    scores = np.array([0.0, -0.0, -5e-324, 5e-324, -1.0])
+    low = ordered_keys(np.array([-1.0]))
+    out = (np.empty(5, np.uint64), np.empty(5, np.bool_), NO_WEIGHTS)
+    columns = scores.view(np.int64), np.ones(5), NO_WEIGHTS, 1
+    found = kernels.select(*columns, low, np.array([KEY_OF_MINUS_ZERO]), out)
+    np.testing.assert_array_equal(scores_of_keys(out[0][:found]), [-5e-324, -1.0])
 
 
 def test_kernels_add_to_what_is_there(kernels):

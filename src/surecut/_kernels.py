@@ -12,8 +12,9 @@ scores seen as int64; `weights` is empty where rows are not weighted; rows of we
 from __future__ import annotations
 
 import importlib.util
+from abc import ABC, abstractmethod
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ SIGN = np.uint64(1 << 63)
 MAGNITUDE = np.int64((1 << 63) - 1)
 INFINITY = np.int64(0x7FF0_0000_0000_0000)
 LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
+LARGEST = float(np.finfo(np.float64).max)
 KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
 KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
@@ -92,9 +94,10 @@ def are_tied(sample: NDArray[np.float64]) -> bool:
     return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample))
 
 
-class Kernels(Protocol):
-    """What a search asks of the rows, one block at a time."""
+class Kernels(ABC):
+    """The loops over a block of rows. Two of them read every row, and are worth compiling; the others read few."""
 
+    @abstractmethod
     def histogram(
         self,
         bits: Any,
@@ -112,6 +115,10 @@ class Kernels(Protocol):
         `only`, where it is not empty, says of each bin which one score was seen in it: its bits, `NONE` or `SEVERAL`.
         """
 
+    @abstractmethod
+    def inside(self, scores: Any, low: Any, high: Any) -> NDArray[np.int64]:
+        """Where in a block the scores stand that lie in some ranges of scores (ascending, both ends inclusive)."""
+
     def count(
         self, bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
     ) -> None:
@@ -120,14 +127,48 @@ class Kernels(Protocol):
         `bins` holds `low`, `high` (inclusive keys, ascending and disjoint), `shift` and `offset`: a key in bin j
         belongs to part `offset[j] + ((key - low[j]) >> shift[j])`.
         """
+        low, high, shift, offset = bins
+        keys, is_positive, weights = self._rows_in(bits, labels, weights, positive, low, high)
+        if len(keys):
+            which = np.searchsorted(low, keys, side="right") - 1
+            part = ((keys - low[which]) >> shift[which]).view(np.int64) + offset[which]
+            _add_counts(part, is_positive, weights, rows, sums)
 
     def extent(self, bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
         """Lower `smallest` and raise `largest` to the keys found in each bin."""
+        keys = np.sort(self._rows_in(bits, bits, weights, 0, low, high)[0])
+        first, last = np.searchsorted(keys, low), np.searchsorted(keys, high, side="right") - 1
+        found = first <= last
+        smallest[found] = np.minimum(smallest[found], keys[first[found]])
+        largest[found] = np.maximum(largest[found], keys[last[found]])
 
     def select(
         self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
     ) -> int:
         """Copy key, class and weight of the rows that lie in some ranges of keys; return how many."""
+        keys, is_positive, weights = self._rows_in(bits, labels, weights, positive, low, high)
+        found = len(keys)
+        out[0][:found], out[1][:found] = keys, is_positive
+        if len(weights):
+            out[2][:found] = weights
+        return found
+
+    def _rows_in(
+        self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], Any]:
+        scores = bits.view(np.float64)
+        where = self.inside(scores, *score_ranges(low, high))
+        if len(weights):
+            where = where[weights[where] > 0]
+            weights = weights[where]
+        return ordered_keys(scores[where]), np.asarray(labels[where] == positive), weights
+
+
+def score_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ranges of keys as ranges of scores, which need no keys to be made. No score has the key of −0."""
+    lowest, highest = scores_of_keys(low), scores_of_keys(high - (high == KEY_OF_MINUS_ZERO))
+    highest[highest == LARGEST] = np.inf
+    return lowest, highest
 
 
 def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -174,7 +215,7 @@ def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> NDArra
     return marks
 
 
-class NumpyKernels:
+class NumpyKernels(Kernels):
     """The kernels in NumPy."""
 
     @staticmethod
@@ -209,50 +250,12 @@ class NumpyKernels:
         return strangers, nans, checksum(bits, is_positive)
 
     @staticmethod
-    def count(
-        bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
-    ) -> None:
-        low, high, shift, offset = bins
-        keys, is_positive, weights = _select(bits, labels, weights, positive, low, high)
-        if len(keys):
-            which = np.searchsorted(low, keys, side="right") - 1
-            part = ((keys - low[which]) >> shift[which]).view(np.int64) + offset[which]
-            _add_counts(part, is_positive, weights, rows, sums)
-
-    @staticmethod
-    def extent(bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
-        keys = ordered_keys(bits.view(np.float64))
-        present = keys - low[0] <= high[-1] - low[0]
-        if len(weights):
-            present &= weights > 0
-        keys = np.sort(keys[present])
-        first, last = np.searchsorted(keys, low), np.searchsorted(keys, high, side="right") - 1
-        found = first <= last
-        smallest[found] = np.minimum(smallest[found], keys[first[found]])
-        largest[found] = np.maximum(largest[found], keys[last[found]])
-
-    @staticmethod
-    def select(
-        bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
-    ) -> int:
-        keys, is_positive, weights = _select(bits, labels, weights, positive, low, high)
-        found = len(keys)
-        out[0][:found], out[1][:found] = keys, is_positive
-        if len(weights):
-            out[2][:found] = weights
-        return found
-
-
-def _select(bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    keys = ordered_keys(bits.view(np.float64))
-    inside = np.flatnonzero(keys - low[0] <= high[-1] - low[0])
-    if len(low) > 1:
-        which = np.searchsorted(low, keys[inside], side="right") - 1
-        inside = inside[keys[inside] <= high[which]]
-    if len(weights):
-        inside = inside[weights[inside] > 0]
-        weights = weights[inside]
-    return keys[inside], np.asarray(labels[inside] == positive), weights
+    def inside(scores: Any, low: Any, high: Any) -> NDArray[np.int64]:
+        where = np.flatnonzero((scores >= low[0]) & (scores <= high[-1]))
+        if len(low) > 1:
+            some = scores[where]
+            where = where[some <= high[np.searchsorted(low, some, side="right") - 1]]
+        return where
 
 
 def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
@@ -289,8 +292,7 @@ def compiled() -> Kernels | None:
         return None
     from surecut._compiled import CompiledKernels
 
-    kernels: Kernels = CompiledKernels()
-    return kernels
+    return CompiledKernels()
 
 
 def available(rows: int) -> Kernels:

@@ -167,14 +167,15 @@ def place(lower: float, upper: float, dtype: np.dtype[Any]) -> float:
 
     With nothing below (or −inf, which has no middle) the threshold is the lowest accepted score itself.
     """
-    if np.isinf(upper) or np.isinf(lower):
-        return upper
-    middle = lower / 2 + upper / 2
-    if dtype.kind in "iu":
-        return float(np.ceil(middle))
-    with np.errstate(over="ignore"):
-        rounded = float(dtype.type(middle))
-    return rounded if lower < rounded <= upper else upper
+    return float(places(np.array([lower]), np.array([upper]), dtype)[0])
+
+
+def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """The same for many cuts."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = lower / 2 + upper / 2
+        rounded = np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype).astype(np.float64)
+    return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
 
 
 def fingerprint(rows: int, checksum: int) -> str:

@@ -29,9 +29,6 @@ BLOCK = 1 << 17
 ROWS_PER_WORKER = 1 << 19
 """Fewer rows are not worth another thread."""
 
-FEW = 1 << 17
-"""So few rows NumPy has counted before another kernel is compiled or read from its cache."""
-
 NO_WEIGHTS = np.empty(0)
 
 MINUS_ZERO = np.array(-0.0).view(np.int64)
@@ -221,8 +218,7 @@ class ArrayRows:
     def near(self, low: Any, high: Any) -> ArrayRows:
         """The rows that lie in some bins (ascending), as a source of their own."""
         keys, is_positive, weights = self._selected(low, high)
-        kernels = self.kernels if len(keys) > FEW else _kernels.NumpyKernels()
-        return ArrayRows(scores_of_keys(keys), Labels(is_positive, True, False), weights, kernels, workers=1)
+        return ArrayRows(scores_of_keys(keys), Labels(is_positive, True, False), weights, self.kernels, workers=1)
 
     def _selected(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
         low, high = joined_ranges(low, high)

@@ -247,7 +247,7 @@ def tally_keys(
 ) -> ScoreTally:
     """Tally rows that are keys already."""
     if weights is None:
-        ordered, positive = _sorted(keys, is_positive)
+        ordered, positive = sorted_with_class(keys, is_positive)
         starts = _starts(ordered)
         rows = np.empty((len(starts), 2), dtype=np.int64)
         rows[:, 1] = np.add.reduceat(positive, starts)
@@ -262,17 +262,20 @@ def tally_keys(
     return ScoreTally(ordered[starts], sums, rows, np.add.reduceat(by_class**2, starts, axis=0), dtype)
 
 
-def _sorted(keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Keys in descending order, with their class. A spare bit for the class makes it a sort of plain integers."""
+def sorted_with_class(
+    keys: NDArray[np.uint64], is_positive: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Keys in descending order (of their last axis), with their class. A spare bit for the class makes it a sort of
+    plain integers."""
     lowest = keys.min()
     if int(keys.max() - lowest) >> 63:
-        order = np.argsort(keys)[::-1]
-        return keys[order], is_positive[order].astype(np.int64)
+        order = np.argsort(keys, axis=-1)[..., ::-1]
+        return np.take_along_axis(keys, order, -1), np.take_along_axis(is_positive, order, -1).astype(np.int64)
     codes = keys - lowest
     codes <<= np.uint64(1)
     codes |= is_positive
-    codes.sort()
-    codes = codes[::-1]
+    codes.sort(axis=-1)
+    codes = codes[..., ::-1]
     return (codes >> np.uint64(1)) + lowest, (codes & np.uint64(1)).astype(np.int64)
 
 

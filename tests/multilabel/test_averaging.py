@@ -21,7 +21,6 @@ from surecut import (
     tune_threshold,
     tune_thresholds,
 )
-from surecut._kernels import compiled
 from surecut.multilabel import bins as label_bins
 from surecut.multilabel import sources as label_sources
 from surecut.multilabel.averaging import tune_tallies
@@ -98,24 +97,60 @@ def test_micro_with_weights_is_the_best_cut_of_weighted_entries():
     assert cut.value == pytest.approx(pooled.value)
 
 
+@pytest.fixture
+def searching_in_bins(kernels, monkeypatch):
+    """Small matrices are searched as large ones are, by both sets of kernels, in bins of `bits`."""
+
+    def patch(bits):
+        small = {"FROM_ROWS": 0, "FROM_SIZE": 0, "BITS": bits, "ROWS_AT_ONCE": 17, "COPIED_SHARE": 1}
+        for name, value in small.items():
+            monkeypatch.setattr(label_bins, name, value)
+        monkeypatch.setattr(label_bins, "compiled", lambda: kernels)
+
+    return patch
+
+
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("bits", [2, 5, 11])
-def test_the_search_in_bins_is_exact(kind, bits, monkeypatch):
-    if compiled() is None:
-        pytest.skip("numba is not installed")
-    truth, scores = sample(kind, bits, rows=200, labels=3)
-    expected = {name: tune_thresholds(truth, scores, metric=name) for name in ("f1", "am", "precision", "mcc")}
-    for name, value in {"FROM_ROWS": 0, "FROM_SIZE": 0, "BITS": bits, "ROWS_AT_ONCE": 17, "LABELS_AT_ONCE": 2}.items():
-        monkeypatch.setattr(label_bins, name, value)
-    assert label_bins.can_be_binned(scores.astype(float), label_sources_objective("f1"))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_search_in_bins_is_exact(kind, bits, order, searching_in_bins, monkeypatch):
+    truth, scores = (np.asarray(matrix, order=order) for matrix in sample(kind, bits, rows=200, labels=5))
+    truth[:, 1] = 0
+    truth[1:, 2] = 0
+    truth[:, 3] = 1
+    expected = {name: tune_thresholds(truth, scores, metric=name) for name in NAMES}
+    searching_in_bins(bits)
+    searched = []
+    search_in_bins = label_bins.BinnedLabels.best_cuts
+
+    def counted(*arguments):
+        searched.append(arguments)
+        return search_in_bins(*arguments)
+
+    monkeypatch.setattr(label_bins.BinnedLabels, "best_cuts", counted)
+    for name, cut in expected.items():
+        assert tune_thresholds(truth, scores, metric=name) == cut
+    assert searched
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_search_in_bins_keeps_to_the_rule_for_ties(seed, searching_in_bins):
+    """Few rows and few scores: many cuts tie, and edges of bins among them."""
+    random = np.random.default_rng(seed)
+    truth = (random.random((12, 40)) < 0.5).astype(np.uint8)
+    scores = random.integers(-2, 3, size=truth.shape) * random.choice([1.0, 0.25, 1e300, 5e-324], size=40)
+    expected = {name: tune_thresholds(truth, scores, metric=name) for name in NAMES}
+    searching_in_bins(3)
     for name, cut in expected.items():
         assert tune_thresholds(truth, scores, metric=name) == cut
 
 
-def label_sources_objective(name):
-    from surecut.search import Objective
-
-    return Objective(get_metric(name))
+def test_the_search_in_bins_says_where_a_score_is_missing(searching_in_bins):
+    truth, scores = sample("normal", 0)
+    scores[7, 2] = np.nan
+    searching_in_bins(5)
+    with pytest.raises(ValueError, match="NaN, first in row 7 of column 2"):
+        tune_thresholds(truth, scores)
 
 
 def best_by_brute_force(metric, truth, scores):

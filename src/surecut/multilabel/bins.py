@@ -1,7 +1,8 @@
-"""The exact best cut of each label of a dense matrix, without sorting: the idea of `search`, many labels at a time.
+"""The exact best cut of each label of a dense matrix, without sorting: the idea of `search`, some labels at a time.
 
-The scores of a run of labels are counted in bins; bins that cannot hold a label's best cut are left alone, and only
-rows in the others are collected and sorted. The matrix is read twice, block by block, in the order it has in memory.
+The columns of some labels are copied so that each label's scores stand together, the only time that the matrix is
+read. They are counted in bins; bins that cannot hold a label's best cut are left alone, and only rows in the others
+are collected and sorted.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut._kernels import FirstBins, compiled, first_bins
+from surecut._kernels import FirstBins, Kernels, compiled, first_bins, ordered_keys, score_ranges
+from surecut.candidates import TIE
 from surecut.confusion import Confusion
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes
+from surecut.rows import joined_ranges
+from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -26,8 +30,17 @@ if TYPE_CHECKING:
 BITS = 11
 """Bins per label, as a power of two."""
 
-LABELS_AT_ONCE = 64
-ROWS_AT_ONCE = 2048
+SAMPLE = 1024
+"""Scores of a label that its bins are made for."""
+
+LABELS_AT_ONCE = 32
+"""Labels that are copied together: their scores of a row are a few whole cache lines."""
+
+COPIED_SHARE = 16
+"""At most one in so many scores is copied at a time, by all threads together."""
+
+ROWS_AT_ONCE = 512
+"""Rows of a matrix that are turned into columns together, while they are in cache."""
 
 FROM_ROWS = 8192
 """With fewer rows sorting is quicker."""
@@ -35,135 +48,143 @@ FROM_ROWS = 8192
 FROM_SIZE = 4_000_000
 """With fewer scores sorting is done before numba is loaded."""
 
-
-def can_be_binned(scores: NDArray[Any], objective: Objective) -> bool:
-    """Whether this search is worth while, and possible."""
-    return (
-        len(scores) >= FROM_ROWS
-        and scores.size >= FROM_SIZE
-        and objective.can_be_bounded
-        and not objective.constraints
-        and compiled() is not None
-    )
+NEGATIVE, POSITIVE = np.uint8(0), np.uint8(1)
+NO_WEIGHTS = np.empty(0)
 
 
-def binned_cuts(
-    scores: NDArray[Any], truth: NDArray[Any], columns: slice, objective: Objective, names: Sequence[Any]
-) -> LabelCuts | None:
-    """The best cuts of some labels; None where a score is NaN, which whoever sorts will say."""
-    kernels: Any = compiled()
-    bins = [first_bins(sample, BITS) for sample in _samples(scores, columns)]
-    parameters = np.array([tuple(map(int, one)) for one in bins], dtype=np.int64)
-    count = 2 * int(parameters[:, 3].max())
-    counts = np.zeros((len(bins), count, 2), dtype=np.int64)
-    checksums = np.zeros(len(bins), dtype=np.int64)
-    for bits, positive in _blocks(scores, truth, columns):
-        if kernels.label_histogram(bits, positive, parameters, counts, checksums):
-            return None
-    for one, half in zip(counts, parameters[:, 3], strict=True):  # the bins on both sides of zero are one
-        one[half] += one[half - 1]
-        one[half - 1] = 0
-    totals = counts.sum(axis=1)
-    needed = _needed(counts[:, ::-1], totals, objective)[:, ::-1]
-    size = int((counts.sum(axis=2) * needed).sum())
-    keys, label = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
-    is_positive, found = np.empty(size, dtype=np.bool_), 0
-    for bits, positive in _blocks(scores, truth, columns):
-        found = kernels.label_select(bits, positive, parameters, needed, keys, label, is_positive, found)
-    entries = _entries(bins, counts, needed, totals, (keys, label, is_positive), scores.dtype)
-    return replace(entries.best_cuts(objective, names), checksums=checksums.view(np.uint64))
+def kernels_for(scores: NDArray[Any], objective: Objective) -> Kernels | None:
+    """The kernels to search in bins with; None where this is impossible, or sorting is as quick."""
+    if len(scores) < FROM_ROWS or scores.size < FROM_SIZE or objective.constraints or not objective.can_be_bounded:
+        return None
+    return compiled()
 
 
-def _samples(scores: NDArray[Any], columns: slice) -> NDArray[np.float64]:
-    """Some scores of each label, from all over."""
-    rows = np.unique(np.linspace(0, len(scores) - 1, 1024).astype(np.int64))
-    return as_doubles(scores[rows, columns].T)
+def labels_at_once(scores: NDArray[Any], workers: int) -> int:
+    """How many labels a thread should work on together."""
+    return max(1, min(LABELS_AT_ONCE, int(scores.shape[1]) // (COPIED_SHARE * workers)))
 
 
-def _blocks(
-    scores: NDArray[Any], truth: NDArray[Any], columns: slice
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    for start in range(0, len(scores), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        positive = np.ascontiguousarray(truth[rows, columns]) != 0
-        yield as_doubles(scores[rows, columns]).view(np.int64), positive.view(np.uint8)
+class BinnedLabels:
+    """Labels of a dense matrix, some at a time; what they are copied into serves again and again."""
+
+    def __init__(self, kernels: Kernels, scores: NDArray[Any], truth: NDArray[Any], objective: Objective) -> None:
+        self._kernels = kernels
+        self._scores = Turned(scores, scores.dtype)
+        self._truth = Turned(truth, np.dtype(np.uint8))
+        self._objective = objective
+
+    def best_cuts(self, columns: slice, names: Sequence[Any]) -> LabelCuts | None:
+        """The best cuts of some labels; None where a score is NaN, which whoever sorts will say."""
+        scores, positive = self._scores[columns], self._truth[columns]
+        bins = [first_bins(as_doubles(column[:: 1 + len(column) // SAMPLE]), BITS) for column in scores]
+        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int64)
+        checksums = np.zeros(len(bins), dtype=np.uint64)
+        for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
+            bits = as_doubles(scores[i]).view(np.int64)
+            rows = positive[i], NO_WEIGHTS, POSITIVE, NEGATIVE
+            _, nans, checksum = self._kernels.histogram(bits, *rows, one, found, found)
+            if nans:
+                return None
+            checksums[i] = checksum % 2**64
+            found[one.half] += found[one.half - 1]  # the bins on both sides of zero are one
+            found[one.half - 1] = 0
+        needed, totals = needed_bins(counts, self._objective)
+        parts = [
+            self._entries(as_doubles(scores[i]), positive[i], one, counts[i], needed[i]) for i, one in enumerate(bins)
+        ]
+        entries = LabelEntries(
+            starts=np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))),
+            keys=np.concatenate([part[0] for part in parts]),
+            positive=np.concatenate([part[1] for part in parts]),
+            negative=np.concatenate([part[2] for part in parts]),
+            totals=totals,
+            dtype=scores.dtype,
+            weighted=False,
+        )
+        return replace(entries.best_cuts(self._objective, names), checksums=checksums)
+
+    def _entries(
+        self,
+        scores: NDArray[np.float64],
+        is_positive: NDArray[np.uint8],
+        bins: FirstBins,
+        counts: NDArray[np.int64],
+        needed: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """A label's keys, positives and negatives, descending: rows in needed bins one by one, and each run of the
+        bins between them as one entry, where no best cut is."""
+        keys, positive = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+        which = np.flatnonzero(needed)
+        if len(which):
+            where = self._kernels.inside(scores, *score_ranges(*joined_ranges(*bins.ends(which))))
+            keys, positive = sorted_with_class(ordered_keys(scores[where]), is_positive[where])
+        idle = np.flatnonzero((counts[:, 0] + counts[:, 1] > 0) & ~needed)
+        if not len(idle):
+            return keys, positive, 1 - positive
+        between = np.searchsorted(which, idle)
+        starts = np.flatnonzero(np.concatenate(([True], between[1:] > between[:-1])))
+        masses = np.add.reduceat(counts[idle], starts)[::-1]
+        lowest = bins.ends(idle[starts][::-1])[0]
+        at = len(keys) - np.searchsorted(keys[::-1], lowest)
+        negative = np.insert(1 - positive, at, masses[:, 0])
+        return np.insert(keys, at, lowest), np.insert(positive, at, masses[:, 1]), negative
 
 
-def _needed(counts: NDArray[np.int64], totals: NDArray[np.int64], objective: Objective) -> NDArray[np.bool_]:
-    """Bins (descending) in which a label's optimum may hide, and those beside an edge that may win.
+class Turned:
+    """A matrix of which some columns at a time are asked for as rows. What was given before is written over."""
 
-    As in `search`: a cut inside a bin accepts at most all of its positives and none of its negatives; among ties the
-    highest wins, so that an edge may win only if it ties with the best and no higher edge is as good.
+    def __init__(self, matrix: NDArray[Any], dtype: np.dtype[Any]) -> None:
+        self._matrix = matrix
+        self._room = np.empty((0, len(matrix)), dtype=dtype)
+
+    def __getitem__(self, columns: slice) -> NDArray[Any]:
+        labels = columns.stop - columns.start
+        if self._matrix.flags.f_contiguous and self._matrix.dtype == self._room.dtype:
+            return self._matrix.T[columns]
+        if len(self._room) < labels:
+            self._room = np.empty((labels, len(self._matrix)), dtype=self._room.dtype)
+        for start in range(0, len(self._matrix), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            self._room[:labels, rows] = self._matrix[rows, columns].T
+        return self._room[:labels]
+
+
+def needed_bins(counts: NDArray[np.int64], objective: Objective) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Bins in which a label's optimum may hide, and those beside an edge that may win; and each label's totals.
+
+    `counts` has shape (labels, bins, 2). As in `search`: a cut inside a bin accepts at most all of its positives and
+    none of its negatives; among ties the highest wins, so that an edge may win only if it ties with the best and no
+    higher edge is as good.
     """
-    above = np.concatenate((np.zeros((len(counts), 1, 2), dtype=np.int64), np.cumsum(counts, axis=1)), axis=1)
-    fp, tp = above[..., 0], above[..., 1]
-    negatives, positives = totals[:, :1], totals[:, 1:]
-    metric, defined = objective.metric, has_classes(objective.metric, totals)
+    needed = np.zeros(counts.shape[:2], dtype=bool)
+    used = np.flatnonzero(counts.any(axis=(0, 2)))
+    stretch = slice(used[0], used[-1] + 1)
+    negative, positive = (np.ascontiguousarray(counts[:, stretch, cell][:, ::-1]) for cell in (0, 1))  # descending
+    fp, tp = (np.zeros((len(counts), negative.shape[1] + 1), dtype=np.int64) for _ in range(2))
+    np.cumsum(negative, axis=1, out=fp[:, 1:])
+    np.cumsum(positive, axis=1, out=tp[:, 1:])
+    totals = np.column_stack((fp[:, -1], tp[:, -1]))
+    tn, fn = fp[:, -1:] - fp, tp[:, -1:] - tp
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.asarray(metric.evaluate(Confusion(tp, fp, positives - tp, negatives - fp)))
-        corner = Confusion(tp[:, 1:], fp[:, :-1], positives - tp[:, 1:], negatives - fp[:, :-1])
-        bounds = np.nan_to_num(np.asarray(metric.evaluate(corner)), nan=-np.inf)
+        values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
+        corner = Confusion(tp[:, 1:], fp[:, :-1], fn[:, 1:], tn[:, :-1])
+        bounds = np.asarray(objective.metric.evaluate(corner))
     values = np.where(np.isnan(values), -np.inf, values)
     best = values.max(axis=1, keepdims=True)
-    least = best - 1e-12 * np.abs(np.where(np.isinf(best), 0.0, best))
+    least = best - TIE * np.abs(np.where(np.isinf(best), 0.0, best))
+    occupied = negative + positive > 0
+    place = np.arange(negative.shape[1])
+    highest = values.argmax(axis=1)[:, None]
+    hiding = occupied & np.where(place < highest, bounds >= least, bounds > best)  # NaN is neither
     higher = np.concatenate((np.full((len(counts), 1), -np.inf), np.maximum.accumulate(values, axis=1)[:, :-1]), axis=1)
-    occupied = counts.any(axis=2)
-    place = np.arange(counts.shape[1])
-    hiding = occupied & np.where(place < values.argmax(axis=1)[:, None], bounds >= least, bounds > best)
-    winners = (values >= least) & (values > higher)
-
-    needed = hiding.copy()
-    last = np.maximum.accumulate(np.where(occupied, place, -1), axis=1)  # the nearest occupied bin at or above
-    next_ = np.minimum.accumulate(np.where(occupied, place, len(place))[:, ::-1], axis=1)[:, ::-1]  # at or below
-    label, edge = np.nonzero(winners)
-    at = np.where(edge > 0, last[label, edge - 1], -1)
-    needed[label[at >= 0], at[at >= 0]] = True
-    inside = edge < len(place)
-    at = np.where(inside, next_[label, np.minimum(edge, len(place) - 1)], len(place))
-    needed[label[at < len(place)], at[at < len(place)]] = True
-    return np.asarray(needed & defined[:, None])
-
-
-def _entries(
-    bins: list[FirstBins],
-    counts: NDArray[np.int64],
-    needed: NDArray[np.bool_],
-    totals: NDArray[np.int64],
-    collected: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]],
-    dtype: np.dtype[Any],
-) -> LabelEntries:
-    """Collected rows one by one; of the bins between them each run as one entry, where no best cut is."""
-    keys, label, is_positive = collected
-    by_label = np.argsort(label, kind="stable")
-    edges = np.searchsorted(label[by_label], np.arange(len(bins) + 1))
-    parts = []
-    for i, one in enumerate(bins):
-        chosen = by_label[edges[i] : edges[i + 1]]
-        mine, positive = keys[chosen], is_positive[chosen].astype(np.int64)
-        idle = np.flatnonzero(counts[i].any(axis=1) & ~needed[i])
-        if len(idle):
-            apart = np.concatenate(([0], np.cumsum(needed[i, idle[0] : idle[-1] + 1])))[idle - idle[0]]
-            starts = np.flatnonzero(np.concatenate(([True], np.diff(apart) > 0)))
-            lowest, _ = one.ends(idle[starts])
-            masses = np.add.reduceat(counts[i, idle], starts)
-        else:
-            lowest, masses = np.zeros(0, dtype=np.uint64), np.zeros((0, 2), dtype=np.int64)
-        every = np.concatenate((mine, lowest))
-        order = np.argsort(every)[::-1]
-        parts.append(
-            (
-                every[order],
-                np.concatenate((positive, masses[:, 1]))[order],
-                np.concatenate((1 - positive, masses[:, 0]))[order],
-            )
-        )
-    sizes = [len(part[0]) for part in parts]
-    return LabelEntries(
-        starts=np.concatenate(([0], np.cumsum(sizes))),
-        keys=np.concatenate([part[0] for part in parts]),
-        positive=np.concatenate([part[1] for part in parts]),
-        negative=np.concatenate([part[2] for part in parts]),
-        totals=totals,
-        dtype=dtype,
-        weighted=False,
-    )
+    label, edge = np.nonzero((values >= least) & (values > higher))
+    # Edge i lies below bins 0 … i − 1: beside it stand the nearest occupied bins of the label on both sides.
+    everywhere = np.flatnonzero(occupied)
+    below = np.searchsorted(everywhere, label * len(place) + edge)
+    for beside in (below - 1, below):
+        inside = (beside >= 0) & (beside < len(everywhere))
+        of_label, at = np.divmod(everywhere[beside[inside]], len(place))
+        own = of_label == label[inside]
+        hiding[of_label[own], at[own]] = True
+    needed[:, stretch] = (hiding & has_classes(objective.metric, totals)[:, None])[:, ::-1]
+    return needed, totals

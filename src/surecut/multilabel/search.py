@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from surecut._kernels import scores_of_keys
-from surecut.candidates import ROUNDING, TIE, Candidates, Sample, place
+from surecut.candidates import ROUNDING, TIE, Candidates, Sample, places
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
 from surecut.multilabel.shrinkage import Groups, group_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -103,17 +103,17 @@ class LabelEntries:
 
     def groups(self) -> Groups:
         """The same scores in few groups per label, for a calibration."""
-        sizes = np.diff(self.starts).tolist()
-        edges = [
-            start + group_edges(size) for start, size in zip(self.starts[:-1].tolist(), sizes, strict=True) if size
-        ]
-        if not edges:
+        if not len(self.keys):
             none = np.zeros(0)
             return Groups(np.zeros_like(self.starts), none, none, none, np.inf, -np.inf)
-        first = np.concatenate(edges)
+        sizes, counts = np.diff(self.starts), np.zeros(len(self.totals), dtype=np.int64)
+        edges = []
+        for size in np.unique(sizes[sizes > 0]).tolist():
+            same, inner = np.flatnonzero(sizes == size), group_edges(size)
+            counts[same] = len(inner)
+            edges.append((self.starts[same][:, None] + inner).ravel())
+        first = np.sort(np.concatenate(edges))
         middle = (first + np.append(first[1:], len(self.keys))) // 2
-        counts = np.zeros(len(sizes), dtype=np.int64)
-        counts[np.asarray(sizes) > 0] = [len(part) for part in edges]
         return Groups(
             starts=np.concatenate(([0], np.cumsum(counts))),
             scores=scores_of_keys(self.keys[middle]),
@@ -198,10 +198,12 @@ class LabelEntries:
 
     def _above(self, weight: NDArray[Any]) -> NDArray[Any]:
         """Weight of each entry and of those before it, within its label."""
-        if weight.dtype.kind == "f":
+        if weight.dtype.kind == "f":  # each label's sums from its first entry on, so that others do not round them
             above = np.empty_like(weight)
-            for start, end in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
-                np.cumsum(weight[start:end], out=above[start:end])
+            for where, taken in runs_of_like_length(self.starts):
+                matrix = np.zeros(taken.shape)
+                matrix[taken] = weight[where]
+                above[where] = np.cumsum(matrix, axis=1)[taken]
             return above
         above = np.cumsum(weight)
         if len(self.totals) > 1:
@@ -230,9 +232,7 @@ class LabelEntries:
             )
         negatives, positives = self.totals.T
         return LabelCuts(
-            thresholds=np.array(
-                [place(*ends, self.dtype) for ends in zip(lower.tolist(), upper.tolist(), strict=True)]
-            ),
+            thresholds=places(lower, upper, self.dtype),
             intervals=np.column_stack((lower, upper)),
             confusion=Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0)),
             defined=defined,
@@ -296,3 +296,21 @@ def has_classes(metric: Metric, totals: NDArray[Any]) -> NDArray[np.bool_]:
     if metric.needs_positives:
         defined &= totals[:, 1] > 0
     return defined
+
+
+def runs_of_like_length(starts: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Runs of entries, those of about one length together, as rows of a matrix: where the entries of all its rows
+    are, and which places of the matrix they take. No place is wasted for two that are taken.
+
+    >>> for where, taken in runs_of_like_length(np.array([0, 3, 3, 5, 9])):
+    ...     print(where, taken.shape)
+    [3 4] (1, 2)
+    [0 1 2 5 6 7 8] (2, 4)
+    """
+    lengths = np.diff(starts)
+    widths = np.int64(1) << np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
+    for width in np.unique(widths[lengths > 0]).tolist():
+        runs = np.flatnonzero((widths == width) & (lengths > 0))
+        position = np.arange(width)
+        taken = position < lengths[runs][:, None]
+        yield (starts[runs][:, None] + position)[taken], taken

@@ -15,13 +15,12 @@ from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
 from surecut.candidates import Candidates, Sample, fingerprint
 from surecut.confusion import Confusion
-from surecut.multilabel import bins as label_bins
-from surecut.multilabel.bins import binned_cuts, can_be_binned
+from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
-from surecut.multilabel.search import LabelCuts, LabelEntries
+from surecut.multilabel.search import LabelCuts, LabelEntries, runs_of_like_length
 from surecut.rows import MatrixRows, available_cores
 from surecut.search import search
-from surecut.tally import tally_rows
+from surecut.tally import sorted_with_class, tally_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,19 +135,24 @@ class DenseSource:
         return np.column_stack((negative, positive))
 
     def blocks(self) -> list[slice]:
-        step, labels = max(1, ENTRIES_AT_ONCE // self.rows), self.scores.shape[1]
-        return [slice(a, min(a + step, labels)) for a in range(0, labels, step)]
+        return _runs(0, self.scores.shape[1], max(1, ENTRIES_AT_ONCE // self.rows))
 
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
-        if self.weights is not None or not can_be_binned(self.scores, objective):
+        kernels = kernels_for(self.scores, objective) if self.weights is None else None
+        if kernels is None:
             return sorted_cuts(self, objective, names)
 
-        def work(block: slice) -> LabelCuts:
-            cuts = binned_cuts(self.scores, self.truth, block, objective, names[block])
-            return self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts
+        def work(share: slice) -> LabelCuts:
+            binned, parts = BinnedLabels(kernels, self.scores, self.truth, objective), []
+            for block in _runs(share.start, share.stop, step):
+                cuts = binned.best_cuts(block, names[block])
+                parts.append(self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts)
+            return LabelCuts.joined(parts)
 
-        step, labels = label_bins.LABELS_AT_ONCE, self.scores.shape[1]
-        return LabelCuts.joined(on_all_cores(work, [slice(a, min(a + step, labels)) for a in range(0, labels, step)]))
+        labels = self.scores.shape[1]
+        workers = min(available_cores(), labels)
+        step = labels_at_once(self.scores, workers)
+        return LabelCuts.joined(on_all_cores(work, _runs(0, labels, -(-labels // workers))))
 
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
@@ -157,7 +161,7 @@ class DenseSource:
         labels, rows = keys.shape
         totals = self.totals[columns]
         if self.weights is None:
-            keys, positive = _sorted_with_class(keys, is_positive)
+            keys, positive = sorted_with_class(keys, is_positive)
             negative: NDArray[Any] = 1 - positive
         else:
             order = np.argsort(keys, axis=1, kind="stable")[:, ::-1]
@@ -213,8 +217,7 @@ class DenseSource:
         return doubles
 
     def _row_blocks(self) -> list[slice]:
-        step = max(1, ROWS_AT_ONCE * 128 // self.scores.shape[1])
-        return [slice(a, min(a + step, self.rows)) for a in range(0, self.rows, step)]
+        return _runs(0, self.rows, max(1, ROWS_AT_ONCE * 128 // self.scores.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,18 +289,23 @@ class SparseSource:
         """Some labels' scores, sorted."""
         starts = self.starts[columns.start : columns.stop + 1]
         part = slice(int(starts[0]), int(starts[-1]))
-        keys = ordered_keys(as_doubles(self.scores[part]))
-        order = np.lexsort((~keys, self.label[part]))
-        is_positive = self.is_positive[part][order]
+        keys, is_positive = ordered_keys(as_doubles(self.scores[part])), self.is_positive[part]
         if self.entry_weights is None:
-            positive: NDArray[Any] = is_positive.astype(np.int64)
+            positive: NDArray[Any] = np.empty(len(keys), dtype=np.int64)
+            below_all = keys.min(initial=np.iinfo(np.uint64).max) - np.uint64(1)
+            for where, taken in runs_of_like_length(starts - starts[0]):
+                matrix, classes = np.full(taken.shape, below_all), np.zeros(taken.shape, dtype=bool)
+                matrix[taken], classes[taken] = keys[where], is_positive[where]
+                ordered, of_class = sorted_with_class(matrix, classes)  # what is not taken comes last
+                keys[where], positive[where] = ordered[taken], of_class[taken]
             negative: NDArray[Any] = 1 - positive
         else:
-            weight = self.entry_weights[part][order]
+            order = np.lexsort((~keys, self.label[part]))
+            keys, is_positive, weight = keys[order], is_positive[order], self.entry_weights[part][order]
             positive, negative = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
         return LabelEntries(
             starts=starts - starts[0],
-            keys=keys[order],
+            keys=keys,
             positive=positive,
             negative=negative,
             totals=self.totals[columns],
@@ -361,26 +369,14 @@ def require_no_nan_entries(scores: NDArray[Any]) -> None:
         raise ValueError(f"Y_score holds NaN in {int(np.isnan(scores).sum())} of {len(scores)} stored entries")
 
 
-def _sorted_with_class(
-    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Each row's keys in descending order, with their class: a spare bit for it makes it a sort of plain integers."""
-    lowest = keys.min()
-    if int(keys.max() - lowest) >> 63:
-        order = np.argsort(keys, axis=1)[:, ::-1]
-        return np.take_along_axis(keys, order, 1), np.take_along_axis(is_positive, order, 1).astype(np.int64)
-    keys -= lowest
-    keys <<= np.uint64(1)
-    keys |= is_positive
-    keys.sort(axis=1)
-    keys = keys[:, ::-1]
-    return (keys >> np.uint64(1)) + lowest, (keys & np.uint64(1)).astype(np.int64)
-
-
 def _confusion(tp: Any, predicted: Any, totals: NDArray[Any]) -> Confusion:
     negatives, positives = totals.T
     fp = np.maximum(predicted - tp, 0)  # sums of weights carry rounding
     return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+
+
+def _runs(start: int, end: int, step: int) -> list[slice]:
+    return [slice(first, min(first + step, end)) for first in range(start, end, step)]
 
 
 def on_all_cores(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
