@@ -65,6 +65,8 @@ def certify_labels(
             f"rows of one group are not independent, which {method!r} needs: use 'holdout' on fresh rows, or "
             "'bootstrap'"
         )
+    if codes is not None and rows.weights is not None:
+        raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={method!r}")
     if method == "uniform":
         return _from_tallies(cut, rows.tallies(), method, confidence, progress)
@@ -74,9 +76,9 @@ def certify_labels(
             "Use method='uniform', which is valid on them, or rows that were kept aside"
         )
     cells = rows.cells(cut)
-    return holdout_labels(
-        cut, cells if codes is None else cells.by_group(codes), confidence, codes is not None, len(cells)
-    )
+    if codes is None:
+        return holdout_labels(cut, cells, confidence, False, len(cells))
+    return holdout_labels(cut, cells.by_group(codes), confidence, True, len(cells))
 
 
 def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
