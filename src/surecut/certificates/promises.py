@@ -21,12 +21,12 @@ from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import confusion_at
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.resampling import GroupedRows, resample
+from surecut.confusion import Confusion
 from surecut.constraints import TOLERANCE, Constraint, Rate, parse_constraints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.confusion import Confusion
     from surecut.cut import Cut
     from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
@@ -36,7 +36,9 @@ Limits = Callable[[Constraint, float], tuple[float, float]]
 """(constraint, error) → lower and upper limit of its quantity."""
 
 
-def promises_of(constraints: Sequence[str], confusion: Confusion, error: float, limits: Limits) -> Any:
+def promises_of(
+    constraints: Sequence[str], confusion: Confusion, error: float, limits: Limits
+) -> tuple[ConstraintPromise, ...]:
     """A promise for each constraint of a cut with a confusion."""
     parsed = parse_constraints(list(constraints))
     found = []
@@ -45,7 +47,7 @@ def promises_of(constraints: Sequence[str], confusion: Confusion, error: float, 
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(one.quantity.evaluate(confusion))
         limit = lower if one.sense == ">=" else upper
-        found.append(ConstraintPromise(str(one), value, float(limit), _is_met(one, limit)))
+        found.append(ConstraintPromise(str(one), value, float(limit), bool(_is_met(one, limit))))
     return tuple(found)
 
 
@@ -58,13 +60,12 @@ def _is_met(constraint: Constraint, limit: Any) -> Any:
 def holdout_promises(cut: Cut, tally: ScoreTally, error: float) -> tuple[ConstraintPromise, ...]:
     """From rows that did not tune the cut."""
     counts, prior = confusion_at(cut, tally), tally.given_prior
+
+    def limits(one: Constraint, each: float) -> tuple[float, float]:
+        return _quantity_limits(one.quantity, cells_of(counts), each, prior)
+
     confusion = counts if prior is None else counts.at_prior(prior)
-    return promises_of(
-        cut.constraints,
-        confusion,
-        error,
-        lambda one, each: _quantity_limits(one.quantity, cells_of(counts), each, prior),
-    )
+    return promises_of(cut.constraints, confusion, error, limits)
 
 
 def _quantity_limits(
@@ -120,8 +121,6 @@ def label_promises(
     cut: MultilabelCut, cells: ClusterCells, grouped: bool, error: float
 ) -> tuple[ConstraintPromise, ...]:
     """Of many labels, from rows that did not tune the cut: for each label at error / m (macro), or for all pooled."""
-    from surecut.confusion import Confusion
-
     totals = cells_of(cells.confusion())
     if cut.average == "micro":
         pooled = cells.pooled()
