@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from surecut.cut import Cut
     from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
@@ -73,6 +72,9 @@ POS_LABEL = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="1, true, yes")
 ]
 CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved.", show_default=False)]
+CUT_BY = Annotated[
+    str | None, typer.Option("--by", metavar="COLUMN", help="The column that holds the label of a cut of many labels.")
+]
 MISSING = Annotated[Missing, typer.Option(help="Rows without a label or a score.")]
 FORMAT = Annotated[Format, typer.Option("--format", help="A table for people, JSON for programs.")]
 
@@ -251,8 +253,9 @@ def certify(
         typer.Option(help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups."),
     ] = Method.holdout,
     groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other (with bootstrap).")
+        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
     ] = None,
+    by: CUT_BY = None,
     missing: MISSING = Missing.error,
     output: FORMAT = Format.table,
 ) -> None:
@@ -262,20 +265,26 @@ def certify(
     """
     with _explained(context):
         from dataclasses import asdict
+        from functools import partial
 
         from surecut.certificates.certifying import certify as certified
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut
+        from surecut.cli.commands import label_tallies, load_cut, load_label_cut
         from surecut.cli.files import Table
+        from surecut.multilabel.cut import MultilabelCut
 
-        loaded = load_cut(cut)
+        if by is not None and groups is not None:
+            raise ValueError("--by and --groups do not go together: certify rows of groups from Python, by matrices")
+        loaded = load_cut(cut) if by is None else load_label_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
-                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups}
+                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": groups or by}
                 rows = opened.rows(**asked, missing=missing.value).arrays()
-            found = certified(
-                loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
-            )
+            sure = partial(certified, loaded, confidence=confidence, method=method.value)
+            if isinstance(loaded, MultilabelCut):
+                found = sure(tally=label_tallies(rows, loaded))
+            else:
+                found = sure(rows.is_positive, rows.scores, groups=rows.groups)
         if output is Format.json:
             printing.as_json(printing.plain(asdict(found)))
             return
@@ -305,6 +314,7 @@ def check(
         ),
     ] = None,
     missing: MISSING = Missing.error,
+    by: CUT_BY = None,
     output: FORMAT = Format.table,
 ) -> None:
     """Say whether anything has moved since the cut was tuned; exit code 3 if so.
@@ -313,24 +323,35 @@ def check(
     beyond the chance of both samples.
     """
     with _explained(context):
-        from surecut.certificates.drift import check_drift
+        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut
-        from surecut.cli.files import Table
+        from surecut.cli.commands import label_tallies, load_cut, load_label_cut
+        from surecut.cli.files import Arrays, Table
         from surecut.tally import ScoreTally
 
-        loaded = load_cut(cut)
-
-        def tally_of(path: str) -> ScoreTally:
+        def rows_of(path: str) -> Arrays:
             with Table(path) as opened:
-                rows = opened.rows(label=label, score=score, pos_label=pos_label, missing=missing.value).arrays()
-            return ScoreTally.from_scores(rows.is_positive, rows.scores)
+                asked = {"label": label, "score": score, "pos_label": pos_label, "groups": by}
+                return opened.rows(**asked, missing=missing.value).arrays()
 
         with printing.working(f"reading {file}"):
-            now, then = tally_of(file), None if reference is None else tally_of(reference)
+            now, then = rows_of(file), None if reference is None else rows_of(reference)
+        found: DriftReport | LabelDrift
         with printing.working("comparing"):
-            found = check_drift(loaded, now, reference=then, confidence=confidence)
-        if output is Format.json:
+            if by is not None:
+                labels = load_label_cut(cut)
+                before = None if then is None else label_tallies(then, labels)
+                found = check_label_drift(labels, label_tallies(now, labels), reference=before, confidence=confidence)
+            else:
+                fresh = ScoreTally.from_scores(now.is_positive, now.scores)
+                known = None if then is None else ScoreTally.from_scores(then.is_positive, then.scores)
+                found = check_drift(load_cut(cut), fresh, reference=known, confidence=confidence)
+        if isinstance(found, LabelDrift):
+            if output is Format.json:
+                printing.as_json(printing.label_drift_document(found))
+            else:
+                printing.label_drift(found)
+        elif output is Format.json:
             printing.as_json(printing.drift_document(found))
         else:
             printing.drift(found)

@@ -105,7 +105,7 @@ def _from_tallies(
     value = averaged_value(cut, confusion)
     rows = int(max(tally.rows.sum() for tally in tallies))
     if method == "holdout":
-        if any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True)):
+        if _tuned(cut, tallies, confusion):
             raise ValueError(
                 "these are the rows that tuned the cut: use method='uniform', which is valid on them, or fresh rows"
             )
@@ -126,6 +126,13 @@ def _from_tallies(
     if cut.constraints:
         assumptions.append("the regret is against every threshold, also those that break the constraint")
     return average_certificate(cut, value, found, rows, method, confidence, assumptions, confusion)
+
+
+def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) -> bool:
+    """Whether these rows tuned the cut. One that was tuned in an engine knows its counts, but no fingerprint."""
+    if not cut.checksums.any():
+        return bool(np.array_equal(cells_of(confusion), cells_of(cut.confusion)))
+    return any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True))
 
 
 def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:
