@@ -162,7 +162,7 @@ def ratio_limits(
         a, b, reach = counts[:, better], counts.sum(axis=1), (largest, largest)
         low = least_ratio(a, b, reach, (0.0, 1.0), error)
         high = -least_ratio(-a, b, reach, (-1.0, 0.0), error)
-        return value(low), value(high)
+        return float(value(low)), float(value(high))
     extremes = numerators / denominators
     least, most = float(extremes.min()), float(extremes.max())
     at_ends = [numerators - end * denominators for end in (least, most)]
