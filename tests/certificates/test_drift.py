@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, tune_threshold
-from surecut.certificates.drift import _improbability, check_drift
+from surecut import ScoreTally, tune_threshold, tune_thresholds
+from surecut.certificates.drift import _improbability, check_drift, check_label_drift
 
 
 def draw(random, size, shift=0.0):
@@ -130,3 +130,44 @@ def test_functions_and_weights_are_refused():
         check_drift(tune_threshold(y, scores, metric=lambda c: c.tp - c.fp), tally(y, scores))
     with pytest.raises(ValueError, match="all labels are negative"):
         check_drift(cut, tally(np.zeros(5, dtype=bool), np.arange(5.0)))
+
+
+class TestManyLabels:
+    """Every label at error / m."""
+
+    @staticmethod
+    def draw(rng, rows, labels=4, moved=0.0):
+        score = rng.random((rows, labels))
+        shift = np.zeros(labels)
+        shift[0] = moved
+        return (rng.random((rows, labels)) < score**2 - shift).astype(int), score
+
+    @staticmethod
+    def tallies(rows):
+        truth, scores = rows
+        return [ScoreTally.from_scores(truth[:, i], scores[:, i]) for i in range(truth.shape[1])]
+
+    def test_the_label_that_moved_is_named(self):
+        rng = np.random.default_rng(0)
+        cut = tune_thresholds(*self.draw(rng, 3_000))
+        found = check_label_drift(cut, self.tallies(self.draw(rng, 3_000, moved=0.15)))
+        assert found.moved_labels == [0]
+        assert found.each == pytest.approx(1 - 0.05 / 4)
+        single = check_drift(cut[0], self.tallies(self.draw(rng, 3_000))[0], confidence=found.each)
+        assert single.confidence == found.reports[0].confidence
+
+    def test_no_wolf_is_cried_for_any_label(self):
+        rng, alarms, repetitions = np.random.default_rng(1), 0, 30
+        for _ in range(repetitions):
+            cut = tune_thresholds(*self.draw(rng, 400))
+            alarms += check_label_drift(cut, self.tallies(self.draw(rng, 400)), confidence=0.9).moved
+        assert alarms <= 8  # more are seen once in a thousand runs at one in ten
+
+    def test_a_label_without_positives_is_not_checked(self):
+        rng = np.random.default_rng(2)
+        cut = tune_thresholds(*self.draw(rng, 400))
+        truth, scores = self.draw(rng, 400)
+        truth[:, 1] = 0
+        found = check_label_drift(cut, self.tallies((truth, scores)))
+        assert list(found.not_checked) == [1]
+        assert len(found.reports) == 3

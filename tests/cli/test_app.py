@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from surecut import Cut, MultilabelCut, ScoreTally, certify, tune_threshold
+from surecut.certificates.drift import check_label_drift
 from surecut.cli import demo
 from surecut.cli.app import app
 from surecut.metrics import CATALOGUE, Tversky, Utility
@@ -313,7 +314,42 @@ class TestLabels:
         assert (
             "none of the 3" in run("apply", tagged, "--cut", tmp_path / "many.json", "--by", "p", *out, code=1).output
         )
-        assert "cuts of many labels" in run("check", tagged, "--cut", tmp_path / "many.json", code=1).output
+        for command in ("check", "certify"):
+            assert "say with --by" in run(command, tagged, "--cut", tmp_path / "many.json", code=1).output
+            assert "leave out --by" in run(command, tagged, "--cut", cut, "--by", "tag", code=1).output
+            assert "are none of" in run(command, tagged, "--cut", tmp_path / "many.json", "--by", "p", code=1).output
+
+    def test_certify_and_check_label_by_label(self, tagged, tmp_path):
+        run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
+        options = ["--cut", tmp_path / "many.json", "--by", "tag"]
+        assert "these are the rows that tuned the cut" in run("certify", tagged, *options, code=1).output
+        rows = [line.split(",") for line in tagged.read_text().splitlines()]
+        header, rows = rows[0], rows[1:]
+        place = {name: header.index(name) for name in ("tag", "y", "p")}
+        rng = np.random.default_rng(5)
+        for row in rows:
+            score = rng.random()
+            row[place["p"]], row[place["y"]] = str(score), str(int(rng.random() < score**2))
+        fresh = tmp_path / "new.csv"
+        fresh.write_text("\n".join(",".join(row) for row in [header, *rows]) + "\n")
+        cut = MultilabelCut.load(tmp_path / "many.json")
+        tallies = []
+        for label in cut.labels:
+            of_label = [row for row in rows if row[place["tag"]] == str(label)]
+            y, p = ([float(row[place[name]]) for row in of_label] for name in ("y", "p"))
+            tallies.append(ScoreTally.from_scores(np.array(y) == 1, np.array(p)))
+        assert str(certify(cut, tally=tallies)) in run("certify", fresh, *options).stdout
+        document = json.loads(run("certify", fresh, *options, "--method", "uniform", "--format", "json").stdout)
+        assert document["lower"] == pytest.approx(certify(cut, tally=tallies, method="uniform").lower)
+        assert "resampled" in run("certify", fresh, *options, "--method", "bootstrap", code=1).output
+        expected = check_label_drift(cut, tallies)
+        code = 3 if expected.moved else 0
+        document = json.loads(run("check", fresh, *options, "--format", "json", code=code).stdout)
+        assert document["moved"] == expected.moved
+        assert [one["prior"]["p_value"] for one in document["labels"]] == pytest.approx(
+            [one.prior.p_value for one in expected.reports.values()]
+        )
+        assert "labels" in run("check", fresh, *options, code=code).stdout
 
 
 class TestCertify:

@@ -28,6 +28,7 @@ from surecut.constraints import TOLERANCE, InfeasibleError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.confusion import Confusion
     from surecut.constraints import Constraint
     from surecut.cut import Cut
     from surecut.metrics import Metric
@@ -89,7 +90,26 @@ def _limits(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[
             return _at_fixed_ranks(constraint, tally, error)
         if (nested := _nested_share(numerators, denominators)) is not None:
             return _of_nested_sets(constraint, tally, error, *nested)
-    return _by_bands(constraint, tally, error)
+    return _by_bands(constraint, tally, tally.confusion, error)
+
+
+def uniform_limit(
+    constraint: Constraint, tally: ScoreTally, confusion: Confusion, error: float, is_assured: bool
+) -> float:
+    """The same at one cut, whatever rows chose it; `is_assured` where it is one of those that `_limits` compares."""
+    if is_assured:
+        accepted = int(np.searchsorted(np.cumsum(tally.rows.sum(axis=1)), confusion.predicted_positives - 0.5)) + 1
+        return float(_limits(constraint, tally, error)[accepted if confusion.predicted_positives else 0])
+    worth = row_worth(constraint.quantity)
+    nested = None if worth is None else _nested_share(*worth)
+    if nested is None:
+        return float(_by_bands(constraint, tally, confusion, error)[0])
+    classes, is_predicted = nested
+    counts = np.array([[confusion.tn, confusion.fn], [confusion.fp, confusion.tp]])[:, classes].sum(axis=1)
+    share, total = np.array([counts[int(is_predicted)] / max(counts.sum(), 1)]), int(counts.sum())
+    if constraint.sense == ">=":
+        return float(least_shares(share, total, error)[0])
+    return float(1 - least_shares(1 - share, total, error)[0])
 
 
 def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
@@ -147,9 +167,9 @@ def _of_nested_sets(
     return 1 - least_shares(1 - share, total, error)
 
 
-def _by_bands(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
-    """The worst corner of the bands, whichever way the quantity goes."""
-    found = bands(constraint.quantity, tally, tally.confusion, error, sides=2)
+def _by_bands(constraint: Constraint, tally: ScoreTally, confusion: Confusion, error: float) -> NDArray[np.float64]:
+    """The worst corner of the bands at some confusions, whichever way the quantity goes."""
+    found = bands(constraint.quantity, tally, confusion, error, sides=2)
     corners = [
         Bands((found.fpr[i],) * 2, (found.fnr[j],) * 2, found.priors).value(constraint.quantity, best=True)
         for i in (0, 1)

@@ -40,7 +40,10 @@ LabelLimits = Callable[
 ]
 """(worth above, worth below, counts of each label, error) → lower and upper limits of the labels' ratios."""
 
-BOX_SHARE = 0.2
+KNOWN = 0.5
+"""A label is joined if its E B is known to this part of itself, all labels at once."""
+
+BOX_SHARE = 0.4
 """The share of the error that is spent on limits of the single labels."""
 
 
@@ -116,7 +119,8 @@ def _plan(
     with np.errstate(divide="ignore"):
         unsure = np.sqrt(1 / counted + then / (rows * counted))  # of both samples, relatively
     constant = np.ptp(denominators) == 0
-    joined = (below > 0) & (constant | (quantile * unsure < 0.5))
+    joined = (below > 0) & (constant | (quantile * unsure < KNOWN))
+    joined &= joined.mean() > 0.5  # the others would pay for it
     return _Plan(value, np.divide(then, below, out=np.zeros(len(below)), where=joined))
 
 

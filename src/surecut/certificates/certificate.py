@@ -12,6 +12,41 @@ KEPT_ASIDE = "these rows did not tune the cut"
 
 
 @dataclass(frozen=True)
+class ConstraintPromise:
+    """Whether a constraint of the cut holds on new rows.
+
+    Attributes
+    ----------
+    constraint
+        What was asked for, as ``"precision>=0.9"``.
+    value, limit
+        The quantity on the rows that were given, and what it surely reaches (``>=``) or does not exceed (``<=``). Of
+        many labels with a cut each: those of the worst label.
+    holds
+        Whether the limit meets the level: then the constraint holds with the certificate's confidence, and all that do
+        hold at once.
+    labels
+        Of how many labels that is sure, and how many there are.
+    """
+
+    constraint: str
+    value: float
+    limit: float
+    holds: bool
+    labels: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        reaches = "at least" if ">=" in self.constraint else "at most"
+        if self.holds:
+            return f"{self.constraint} holds there, too, with this confidence: it is {reaches} {self.limit:.4f}."
+        whose = ":"
+        if self.labels is not None:
+            whose = f" for {self.labels[1] - self.labels[0]:,} of {self.labels[1]:,} labels: of the worst one"
+        known = f"it is {reaches} {self.limit:.4f} ({self.value:.4f} on these rows)."
+        return f"{self.constraint} is not sure to hold there{whose} {known}"
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What is promised of a cut on new rows, with which confidence, and under which assumptions.
 
@@ -34,6 +69,9 @@ class Certificate:
     threshold_spread
         With ``"bootstrap"`` on the tuning rows: the middle 80 % of the thresholds that resampled rows choose. It shows
         how settled the threshold is; it is no confidence interval.
+    constraints
+        Of a cut that was tuned with constraints: whether they hold on new rows. Together they hold with the confidence;
+        that is a promise of its own, beside the one of the value.
     """
 
     lower: float
@@ -48,6 +86,7 @@ class Certificate:
     exact: bool
     assumptions: tuple[str, ...]
     threshold_spread: tuple[float, float] | None = None
+    constraints: tuple[ConstraintPromise, ...] = ()
 
     @property
     def vacuous(self) -> bool:
@@ -82,4 +121,4 @@ def _sentence(certificate: Certificate) -> str:
     )
     if certificate.regret_bound is not None:
         promise += f", and no other threshold of this model is better by more than {certificate.regret_bound:.4f}"
-    return f"{promise}."
+    return " ".join([f"{promise}.", *map(str, certificate.constraints)])

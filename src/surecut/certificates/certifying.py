@@ -13,6 +13,7 @@ Four methods, from the strictest to the most modest:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
@@ -21,6 +22,7 @@ from surecut.certificates.counts import frequencies
 from surecut.certificates.groups import group_certificate
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.labels.certifying import certify_labels
+from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.cut import Cut, UnknownMetric
@@ -143,10 +145,19 @@ def certify(
     cut.metric.check_classes(*tally.rows.sum(axis=0)[::-1])
     if method == "bootstrap":
         codes = None if groups is None else grouped_rows(groups, y_true, y_score, sample_weight, pos_label)
-        return bootstrap_certificate(cut, tally, tuned_here, confidence, codes, resamples, random_state, progress)
+        certificate = bootstrap_certificate(
+            cut, tally, tuned_here, confidence, codes, resamples, random_state, progress
+        )
+        if not cut.constraints or tuned_here:
+            return certificate
+        return replace(
+            certificate,
+            constraints=bootstrap_promises(cut, tally, codes, resamples, random_state, 1 - confidence),
+        )
     tally = frequencies(tally, f"method={method!r}")
     if method == "uniform":
-        return uniform_certificate(cut, tally, confidence)
+        promises = uniform_promises(cut, tally, tuned_here, 1 - confidence)
+        return replace(uniform_certificate(cut, tally, confidence), constraints=promises)
     if tuned_here:
         raise ValueError(
             "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. "
@@ -158,8 +169,11 @@ def certify(
                 "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
                 "method='bootstrap'"
             )
-        return group_certificate(cut, grouped_rows(groups, y_true, y_score, None, pos_label), confidence)
-    return holdout_certificate(cut, tally, confidence)
+        rows = grouped_rows(groups, y_true, y_score, None, pos_label)
+        promises = group_promises(cut, rows, 1 - confidence)
+        return replace(group_certificate(cut, rows, confidence), constraints=promises)
+    promises = holdout_promises(cut, tally, 1 - confidence)
+    return replace(holdout_certificate(cut, tally, confidence), constraints=promises)
 
 
 def _check_metric(metric: Metric) -> None:

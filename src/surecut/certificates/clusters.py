@@ -38,7 +38,7 @@ SLACK = 0.2
 """The option pays this much more than is needed, so that what cannot be hedged at the end is not missed."""
 
 AT_ONCE = 34
-"""Values that are tried together; three rounds of them find the limit to 1/36,000 of the range."""
+"""Values that are tried together."""
 
 _WEALTH = np.concatenate(([0.0], np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 1500)[1:-1]))
 _WEALTH = np.concatenate((_WEALTH, 1 - np.geomspace(0.01, 1e-12, 300), [1.0]))
@@ -82,17 +82,27 @@ def least_ratio(
     if not (low > 0 and high > 0) or not b.any():
         return values[0]
     stake = _stakes(a, b, low * high)
-    below, above = values
-    for _ in range(3):
-        tried = np.linspace(below, above, AT_ONCE)
-        rejected = _is_rejected(a, b, tried, stake, low, high, error)
-        if rejected.all():
-            return float(above)
-        first = int(np.argmin(rejected))
-        if first == 0:
-            break
-        below, above = tried[first - 1], tried[first]
-    return float(below)
+
+    def edge(below: float, above: float, rounds: int) -> float | None:
+        """The largest value that is rejected, to a small part of the interval; None where its lower end is not."""
+        for _ in range(rounds):
+            tried = np.linspace(below, above, AT_ONCE)
+            rejected = _is_rejected(a, b, tried, stake, low, high, error)
+            if rejected.all():
+                return float(above)
+            first = int(np.argmin(rejected))
+            if first == 0:
+                return None
+            below, above = tried[first - 1], tried[first]
+        return float(below)
+
+    estimate = float(a.sum() / b.sum())
+    spread = float(np.sqrt(((a - estimate * b) ** 2).sum()) / b.sum())
+    start, end = (float(np.clip(estimate - by * spread, *values)) for by in (8.0, 0.0))
+    found = edge(start, end, 2) if start < end else None  # where it is as a rule
+    if found is None:
+        found = edge(values[0], max(start, end), 3)
+    return values[0] if found is None else found
 
 
 def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -152,7 +162,7 @@ def ratio_limits(
         a, b, reach = counts[:, better], counts.sum(axis=1), (largest, largest)
         low = least_ratio(a, b, reach, (0.0, 1.0), error)
         high = -least_ratio(-a, b, reach, (-1.0, 0.0), error)
-        return value(low), value(high)
+        return float(value(low)), float(value(high))
     extremes = numerators / denominators
     least, most = float(extremes.min()), float(extremes.max())
     at_ends = [numerators - end * denominators for end in (least, most)]

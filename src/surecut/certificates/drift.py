@@ -14,7 +14,7 @@ half of it goes to the share, a quarter each to a fall and to a rise of the metr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.cut import Cut
+    from surecut.multilabel.cut import MultilabelCut
 
 LEVELS = 8
 """Errors at which limits are looked at, from weak evidence to far stronger than an alarm needs."""
@@ -174,6 +175,74 @@ def check_drift(
         confidence=confidence,
         has_reference=reference is not None,
     )
+
+
+@dataclass(frozen=True)
+class LabelDrift:
+    """What has changed, label by label.
+
+    Attributes
+    ----------
+    reports
+        The report of each label that could be checked.
+    not_checked
+        The other labels, and why.
+    confidence, each
+        Where nothing has changed there is no alarm of any label with this probability; and of one label with this.
+    """
+
+    reports: dict[Any, DriftReport]
+    not_checked: dict[Any, str]
+    confidence: float
+    each: float
+
+    @property
+    def moved_labels(self) -> list[Any]:
+        """The labels that have moved beyond chance, the clearest first."""
+        moved = [label for label, report in self.reports.items() if report.moved]
+
+        def improbable(label: Any) -> float:
+            report = self.reports[label]
+            return min(report.prior.p_value, report.value.p_value)
+
+        return sorted(moved, key=improbable)
+
+    @property
+    def moved(self) -> bool:
+        """Whether any label has."""
+        return bool(self.moved_labels)
+
+
+def check_label_drift(
+    cut: MultilabelCut,
+    tallies: Sequence[ScoreTally],
+    *,
+    reference: Sequence[ScoreTally] | None = None,
+    confidence: float = 0.95,
+) -> LabelDrift:
+    """Compare new rows of each label with those that tuned its cut.
+
+    Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
+    between the labels. A label without rows of both classes, where the metric needs them, is not checked, and said.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    if len(tallies) != len(cut):
+        raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
+    each = 1 - (1 - confidence) / len(cut)
+    reports: dict[Any, DriftReport] = {}
+    not_checked: dict[Any, str] = {}
+    for i, (label, tally) in enumerate(zip(cut, tallies, strict=True)):
+        then = None if reference is None else reference[i]
+        one = cut[label]
+        try:
+            for negatives, positives in [tally.rows.sum(axis=0), (one.confusion.negatives, one.confusion.positives)]:
+                cut.metric.check_classes(positives, negatives)
+        except ValueError as error:
+            not_checked[label] = str(error)
+            continue
+        reports[label] = check_drift(one, tally, reference=then, confidence=each)
+    return LabelDrift(reports, not_checked, confidence, each)
 
 
 def _then(cut: Cut, reference: ScoreTally | None) -> ScoreTally:

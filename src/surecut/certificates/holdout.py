@@ -66,7 +66,7 @@ def value_limits(
         if len(counts) == 2:
             better, value = value_of_share(numerators, denominators)
             low, high = share_limits(counts[better], counts.sum(), error)
-            return value(low), value(high), True
+            return float(value(low)), float(value(high)), True
         if len(counts) == 3 and (denominators > 0).all():
             lower = three_part_limit(numerators, denominators, counts, error)
             return lower, -three_part_limit(-numerators, denominators, counts, error), False

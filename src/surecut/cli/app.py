@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from surecut.cut import Cut
     from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
@@ -85,6 +84,15 @@ CUTS_LABEL = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="the cut's own")
 ]
 CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved.", show_default=False)]
+CUT_BY = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Column of labels, for a cut of many labels; as often and in the order as in tune.",
+        show_default=False,
+    ),
+]
 MISSING = Annotated[
     Missing, typer.Option(metavar="error|drop", help="What to do with rows that have no label or no score.")
 ]
@@ -269,12 +277,7 @@ def apply(
         Path, typer.Option(metavar="PATH", help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)
     ],
     score: SCORE = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of labels, for a cut of many labels; as often and in the order as in tune."
-        ),
-    ] = None,
+    by: CUT_BY = None,
     name: Annotated[str, typer.Option(help="The new column.")] = "predicted",
     negative: Annotated[
         str | None,
@@ -325,8 +328,9 @@ def certify(
         typer.Option(help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups."),
     ] = Method.holdout,
     groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other (with bootstrap).")
+        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
     ] = None,
+    by: CUT_BY = None,
     missing: MISSING = Missing.error,
     output: FORMAT = Format.table,
 ) -> None:
@@ -336,21 +340,27 @@ def certify(
     """
     with _explained(context):
         from dataclasses import asdict
+        from functools import partial
 
         from surecut.certificates.certifying import certify as certified
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut, positive_text
+        from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Table
+        from surecut.multilabel.cut import MultilabelCut
 
-        loaded = load_cut(cut)
+        if by is not None and groups is not None:
+            raise ValueError("--by and --groups do not go together: certify rows of groups from Python, by matrices")
+        loaded = load_cut(cut) if by is None else load_label_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
                 positive = positive_text(loaded, pos_label)
-                asked = {"label": label, "score": score, "pos_label": positive, "groups": groups}
+                asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": groups or by}
                 rows = opened.rows(**asked, missing=missing.value).arrays()
-            found = certified(
-                loaded, rows.is_positive, rows.scores, confidence=confidence, method=method.value, groups=rows.groups
-            )
+            sure = partial(certified, loaded, confidence=confidence, method=method.value)
+            if isinstance(loaded, MultilabelCut):
+                found = sure(tally=label_tallies(rows, loaded))
+            else:
+                found = sure(rows.is_positive, rows.scores, groups=rows.groups)
         if output is Format.json:
             printing.as_json(printing.plain(asdict(found)))
             return
@@ -380,6 +390,7 @@ def check(
         ),
     ] = None,
     missing: MISSING = Missing.error,
+    by: CUT_BY = None,
     output: FORMAT = Format.table,
 ) -> None:
     """Say whether anything has moved since the cut was tuned; exit code 3 if so.
@@ -388,25 +399,38 @@ def check(
     beyond the chance of both samples.
     """
     with _explained(context):
-        from surecut.certificates.drift import check_drift
+        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut, positive_text
-        from surecut.cli.files import Table
+        from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
+        from surecut.cli.files import Arrays, Table
+        from surecut.multilabel.cut import MultilabelCut
         from surecut.tally import ScoreTally
 
-        loaded = load_cut(cut)
+        loaded = load_cut(cut) if by is None else load_label_cut(cut)
 
-        def tally_of(path: str) -> ScoreTally:
+        def rows_of(path: str) -> Arrays:
             with Table(path) as opened:
                 positive = positive_text(loaded, pos_label)
-                rows = opened.rows(label=label, score=score, pos_label=positive, missing=missing.value).arrays()
-            return ScoreTally.from_scores(rows.is_positive, rows.scores)
+                asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": by}
+                return opened.rows(**asked, missing=missing.value).arrays()
 
         with printing.working(f"reading {file}"):
-            now, then = tally_of(file), None if reference is None else tally_of(reference)
+            now, then = rows_of(file), None if reference is None else rows_of(reference)
+        found: DriftReport | LabelDrift
         with printing.working("comparing"):
-            found = check_drift(loaded, now, reference=then, confidence=confidence)
-        if output is Format.json:
+            if isinstance(loaded, MultilabelCut):
+                before = None if then is None else label_tallies(then, loaded)
+                found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, confidence=confidence)
+            else:
+                fresh = ScoreTally.from_scores(now.is_positive, now.scores)
+                known = None if then is None else ScoreTally.from_scores(then.is_positive, then.scores)
+                found = check_drift(loaded, fresh, reference=known, confidence=confidence)
+        if isinstance(found, LabelDrift):
+            if output is Format.json:
+                printing.as_json(printing.label_drift_document(found))
+            else:
+                printing.label_drift(found)
+        elif output is Format.json:
             printing.as_json(printing.drift_document(found))
         else:
             printing.drift(found)

@@ -23,7 +23,7 @@ from surecut.multilabel.cut import SCHEMA, MultilabelCut
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
-    from surecut.cli.files import Rows, Table
+    from surecut.cli.files import Arrays, Rows, Table
     from surecut.metrics import Metric
     from surecut.report import LabelsSummary, Summary
 
@@ -119,14 +119,7 @@ def tuned_by(
         by = rows.groups[0] if len(rows.groups) == 1 else rows.groups
         return TunedLabels(_tuned_in_batches(rows, metrics, constraint, by=by, average=average))
     found = rows.arrays()
-    groups = np.asarray(found.groups)
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(len(found.group_names) + 1))
-    tallies = []
-    for start, end in pairwise(starts):
-        chosen = order[start:end]
-        weights = None if found.weights is None else found.weights[chosen]
-        tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
+    tallies = _tallies_by(found)
     cuts = [
         replace(
             tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint),
@@ -135,6 +128,33 @@ def tuned_by(
         for metric in metrics
     ]
     return TunedLabels(cuts, tallies)
+
+
+def _tallies_by(found: Arrays) -> list[ScoreTally]:
+    """A tally of each group's rows, in the order of the groups' names."""
+    groups = np.asarray(found.groups)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(len(found.group_names) + 1))
+    tallies = []
+    for start, end in pairwise(starts):
+        chosen = order[start:end]
+        weights = None if found.weights is None else found.weights[chosen]
+        tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
+    return tallies
+
+
+def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
+    """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
+    tallies = dict(zip(map(str, found.group_names), _tallies_by(found), strict=True))
+    names = [str(label) for label in cut.labels]
+    if strangers := sorted(set(tallies) - set(names)):
+        raise TableError(f"{len(strangers):,} labels of the file are none of the cut's {len(cut):,}: {strangers[0]!r}")
+    if lacking := [name for name in names if name not in tallies]:
+        raise TableError(
+            f"{len(lacking):,} of the cut's {len(cut):,} labels have no row in the file, such as {lacking[0]!r}: "
+            "nothing can be said of their average"
+        )
+    return [tallies[name] for name in names]
 
 
 def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any) -> list[Any]:
@@ -241,5 +261,12 @@ def positive_text(cut: Cut | MultilabelCut, asked: str | None) -> str | None:
 def load_cut(path: Path) -> Cut:
     """A saved cut of one label."""
     if is_multilabel(path):
-        raise ValueError(f"{path} holds the cuts of many labels: certify and check take the cut of one")
+        raise ValueError(f"{path} holds the cuts of many labels: say with --by which column holds the label")
     return Cut.load(path)
+
+
+def load_label_cut(path: Path) -> MultilabelCut:
+    """A saved cut of many labels."""
+    if not is_multilabel(path):
+        raise ValueError(f"{path} holds a single cut: leave out --by")
+    return MultilabelCut.load(path)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from surecut.cut import amount, label_text, number_to_json
+from surecut.cut import amount, label_text, label_to_json, number_to_json
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
-    from surecut.certificates.drift import DriftReport
+    from surecut.certificates.drift import DriftReport, LabelDrift
     from surecut.cli.files import Rows
     from surecut.cut import Cut
     from surecut.multilabel.cut import MultilabelCut
@@ -182,6 +182,49 @@ def drift(report: DriftReport) -> None:
         line(f"Something has changed, beyond chance ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
+
+
+def label_drift(report: LabelDrift, most: int = 20) -> None:
+    """Which labels have changed since their cuts were tuned."""
+    moved, sure = report.moved_labels, f"{100 * report.confidence:g} %"
+    line(f"{len(report.reports):,} labels, each at {report.each:.6g} confidence\n")
+    cells = []
+    for label in moved[:most]:
+        one = report.reports[label]
+        cells.append(
+            [
+                str(label),
+                *(f"{change.then:.4f} → {change.now:.4f}" for change in (one.prior, one.value)),
+                " and ".join(
+                    f"{name} {change.direction}"
+                    for name, change in (("positives", one.prior), (one.cut.metric.name, one.value))
+                    if change.moved
+                ),
+            ]
+        )
+    if cells:
+        name = next(iter(report.reports.values())).cut.metric.name
+        table(("label", "positive", name, "verdict"), cells, left=(0, 1, 2, 3))
+        line(f"… and {len(moved) - most:,} more labels\n" if len(moved) > most else "")
+    for label, reason in report.not_checked.items():
+        line(f"{label}: not checked, {reason}")
+    if moved:
+        some = f"{len(moved):,} of {len(report.reports):,} labels have"
+        line(f"{some} changed, beyond chance ({sure} confidence for all labels together).", style="bold red")
+    else:
+        line(f"No sign of a change in any label ({sure} confidence for all together).", style="bold green")
+
+
+def label_drift_document(report: LabelDrift) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "moved": report.moved,
+        "confidence": report.confidence,
+        "labels": [
+            {"label": plain(label_to_json(label)), **drift_document(one)} for label, one in report.reports.items()
+        ],
+        "not_checked": {str(label): reason for label, reason in report.not_checked.items()},
+    }
 
 
 def drift_document(report: DriftReport) -> dict[str, Any]:

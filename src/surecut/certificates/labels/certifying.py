@@ -65,6 +65,8 @@ def certify_labels(
             f"rows of one group are not independent, which {method!r} needs: use 'holdout' on fresh rows, or "
             "'bootstrap'"
         )
+    if codes is not None and rows.weights is not None:
+        raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={method!r}")
     if method == "uniform":
         return _from_tallies(cut, rows.tallies(), method, confidence, progress)
@@ -74,9 +76,9 @@ def certify_labels(
             "Use method='uniform', which is valid on them, or rows that were kept aside"
         )
     cells = rows.cells(cut)
-    return holdout_labels(
-        cut, cells if codes is None else cells.by_group(codes), confidence, codes is not None, len(cells)
-    )
+    if codes is None:
+        return holdout_labels(cut, cells, confidence, False, len(cells))
+    return holdout_labels(cut, cells.by_group(codes), confidence, True, len(cells))
 
 
 def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
@@ -103,7 +105,7 @@ def _from_tallies(
     value = averaged_value(cut, confusion)
     rows = int(max(tally.rows.sum() for tally in tallies))
     if method == "holdout":
-        if any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True)):
+        if _tuned(cut, tallies, confusion):
             raise ValueError(
                 "these are the rows that tuned the cut: use method='uniform', which is valid on them, or fresh rows"
             )
@@ -124,6 +126,13 @@ def _from_tallies(
     if cut.constraints:
         assumptions.append("the regret is against every threshold, also those that break the constraint")
     return average_certificate(cut, value, found, rows, method, confidence, assumptions, confusion)
+
+
+def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) -> bool:
+    """Whether these rows tuned the cut. One that was tuned in an engine knows its counts, but no fingerprint."""
+    if not cut.checksums.any():
+        return bool(np.array_equal(cells_of(confusion), cells_of(cut.confusion)))
+    return any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True))
 
 
 def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.clusters import GROUPS, cluster_limits, least_ratio, ratio_limits, terms_of
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels.values import average_certificate, averaged_value, row_values, value_range
+from surecut.certificates.promises import label_promises
 from surecut.confusion import Confusion
 from surecut.multilabel.cut import MultilabelCut, undefined_labels
 
@@ -34,7 +36,8 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
         value = averaged_value(cut, confusion)
         limits = _micro(cut, cells, error, grouped) if cut.average == "micro" else _macro(cut, cells, error, grouped)
     assumptions = [GROUPS if grouped else FRESH, KEPT_ASIDE]
-    return average_certificate(cut, value, (*limits, None), rows, "holdout", confidence, assumptions, confusion)
+    found = average_certificate(cut, value, (*limits, None), rows, "holdout", confidence, assumptions, confusion)
+    return replace(found, constraints=label_promises(cut, cells, grouped, error)) if cut.constraints else found
 
 
 def _micro(cut: MultilabelCut, cells: ClusterCells, error: float, grouped: bool) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from surecut._inputs import as_weights
 from surecut._kernels import ordered_keys
-from surecut.certificates.cells import ClusterCells
+from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.sources import label_source
 from surecut.tally import ScoreTally, tally_rows
@@ -48,9 +48,9 @@ class LabelRows:
         return label_source(self.truth, self.scores, self.weights).checksums()
 
     def tuned(self, cut: MultilabelCut) -> bool:
-        """Whether these rows tuned the cut: a label with the very scores and classes."""
-        if not len(cut.checksums):
-            return False
+        """Whether these rows tuned the cut: a label has the very scores and classes, or all have the very counts."""
+        if not cut.checksums.any():
+            return bool(np.array_equal(cells_of(self.cells(cut).confusion()), cells_of(cut.confusion)))
         same = (cut.checksums == self.checksums) & (cut.checksums != 0)
         return bool((same & (cut.rows == self.scores.shape[0])).any())
 
