@@ -2,8 +2,8 @@
 PyTorch logits, without probabilities
 =====================================
 
-A network that ends in a logit and was trained by ``BCEWithLogitsLoss`` needs no sigmoid to be cut: a cut only asks which
-score is higher. Tune on the logits, and compare the logits with the threshold where the network is deployed.
+A network that ends in a logit and was trained by ``BCEWithLogitsLoss`` needs no sigmoid to be cut: a cut only asks
+which score is higher. Tune on the logits, and compare the logits with the threshold where the network is deployed.
 
 The network is PyTorch's where PyTorch is installed (``pip install torch``). It is too heavy for the build of these
 pages: there, a network of the same shape and loss is trained by a few lines of NumPy.
