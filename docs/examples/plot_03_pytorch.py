@@ -94,8 +94,8 @@ display.ax_.set_xlabel("threshold on the logit")
 plt.show()
 
 # %%
-# Deploy it as a file, or as SQL next to a table of logits. The threshold is put in the logits' own dtype, so that float32
-# compares as it did here:
+# Deploy it as a file, or as SQL next to a table of logits. The threshold is put in the logits' own dtype, so that
+# float32 compares as it did here:
 
 cuts["f2"].save(Path(tempfile.mkdtemp()) / "cut.json")
 print(cuts["f2"].to_sql("logit", dialect="spark"))
