@@ -76,8 +76,17 @@ def bars_are_bars(app: Any, what: str, name: str, thing: Any, options: Any, line
             lines[number] = re.sub(r"(``[^`]*``)|\|", lambda match: match.group(1) or r"\|", line)
 
 
+def forget_removed_examples() -> None:
+    """An example that was renamed or removed leaves its page behind, which would be in no table of contents."""
+    for page in (HERE / "auto_examples").glob("plot_*.rst"):
+        if not (HERE / "examples" / f"{page.stem}.py").exists():
+            for left in page.parent.glob(f"{page.stem}.*"):
+                left.unlink()
+
+
 def setup(app: Any) -> None:
     """Make the pages that commands make: the explorer and the command line's help."""
+    forget_removed_examples()
     from made_by_commands import write_all
 
     write_all(HERE / "_made")

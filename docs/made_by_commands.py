@@ -22,7 +22,7 @@ def help_of_every_command() -> str:
 
     from surecut.cli.app import app
 
-    runner = CliRunner(env={"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"})
+    runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
     pieces = []
     for name in names_of_commands(typer.main.get_command(app)):
         command = f"surecut {name}".strip()

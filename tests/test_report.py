@@ -136,6 +136,12 @@ class TestPage:
         assert "<img" not in page
         assert page.count("</script>") == 2
 
+    def test_the_positive_label_is_named(self, tally):
+        assert "positive." in to_html(summarize(tally))
+        labels = np.where(sample()[0], "<ja>", "nein")
+        named = ScoreTally.from_scores(labels, sample()[1], pos_label="<ja>")
+        assert "positive (&lt;ja&gt;)." in to_html(summarize(named))
+
     def test_nothing_is_fetched(self, tally):
         page = to_html(summarize(tally))
         addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
@@ -317,6 +323,22 @@ def test_no_window_is_too_narrow(load, tally, width, scheme):
     assert (max(map(int, re.findall(r"\d+", background))) < 100) == (scheme == "dark")
     page.click("#axis-share")
     assert page.locator("#axis-share").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("width", [320, 400, 1400])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_axis_has_three_to_nine_marks(load, width, seed):
+    random = np.random.default_rng(seed)
+    scores = random.random(300) ** 2 * 10.0 ** random.integers(-3, 4) + random.normal()
+    page = load(
+        summarize(ScoreTally.from_scores(random.random(300) < 0.3, scores)), viewport={"width": width, "height": 800}
+    )
+    counts = page.evaluate(
+        """() => [...document.querySelectorAll(".chart svg .axis")].map((axis) =>
+             [...axis.querySelectorAll('text[text-anchor="middle"]')].length - 1)"""
+    )
+    assert len(counts) == 4
+    assert all(3 <= count <= 9 for count in counts), counts
 
 
 def test_the_band_holds_the_curve(tally):

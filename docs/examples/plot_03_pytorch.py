@@ -2,12 +2,15 @@
 PyTorch logits, without probabilities
 =====================================
 
-A network that ends in a logit and was trained by ``BCEWithLogitsLoss`` needs no sigmoid to be cut: a cut only asks which
-score is higher. Tune on the logits, and compare the logits with the threshold where the network is deployed.
+A network that ends in a logit and was trained by ``BCEWithLogitsLoss`` needs no sigmoid to be cut: a cut only asks
+which score is higher. Tune on the logits, and compare the logits with the threshold where the network is deployed.
 
 The network is PyTorch's where PyTorch is installed (``pip install torch``). It is too heavy for the build of these
 pages: there, a network of the same shape and loss is trained by a few lines of NumPy.
 """
+
+import tempfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -89,3 +92,10 @@ print((same.predict(probabilities) == cuts["f2"].predict(logits(X_tune))).all())
 display = MetricThresholdDisplay.from_cut(cuts["f2"], y_test, logits(X_test), name="F2 on test rows")
 display.ax_.set_xlabel("threshold on the logit")
 plt.show()
+
+# %%
+# Deploy it as a file, or as SQL next to a table of logits. The threshold is put in the logits' own dtype, so that
+# float32 compares as it did here:
+
+cuts["f2"].save(Path(tempfile.mkdtemp()) / "cut.json")
+print(cuts["f2"].to_sql("logit", dialect="spark"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
@@ -13,6 +14,9 @@ def main() -> None:
         if (error.name or "").startswith("surecut"):
             raise
         sys.exit(f"the surecut command needs {error.name}: pip install 'surecut[cli]'")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an old encoding without ≥ or α is no reason to fail
     try:
         app()
     except OSError as error:  # of the output itself, such as a full disk behind a pipe

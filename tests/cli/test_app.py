@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -235,8 +236,8 @@ class TestConfidence:
     def test_the_table_says_what_is_promised(self, file, rows):
         printed = run("tune", file, "--confidence", "0.9", "--metric", "f1").stdout
         cut = tune_threshold(*rows)
-        assert f"at least {certify(cut, *rows, method='uniform', confidence=0.9).lower:.4f}" in printed
-        assert "on new rows (90 %)" in printed
+        assert f"≥ {certify(cut, *rows, method='uniform', confidence=0.9).lower:.4f}" in printed
+        assert "new rows (90 %)" in printed
 
     def test_constraints_hold_with_the_confidence(self, file, rows):
         asked = ["--metric", "recall", "--constraint", "precision>=0.6", "--confidence", "0.95", "--format", "json"]
@@ -488,6 +489,39 @@ def test_help_and_version_load_nothing_heavy(arguments):
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_no_encoding_of_the_output_is_too_old(encoding):
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [sys.executable, "-m", "surecut", "metrics"], capture_output=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"jaccard" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is always full is Linux's")
+@pytest.mark.parametrize("arguments", [["metrics"], ["metrics", "--format", "json"], ["tune", "--help"]])
+def test_a_full_disk_behind_the_output_gets_a_sentence(arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "surecut", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_gets_a_word_and_its_code(file, monkeypatch):
+    from surecut.cli import files
+
+    for stopped in (KeyboardInterrupt(), RuntimeError("Query interrupted")):
+
+        def stop(*_, stopped=stopped):
+            raise stopped
+
+        monkeypatch.setattr(files.Table, "_described", stop)
+        assert "surecut: stopped" in run("tune", file, code=130).output
 
 
 def test_without_its_extra_the_command_says_what_to_install():

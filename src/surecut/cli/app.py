@@ -6,6 +6,7 @@ misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -137,7 +138,7 @@ def _stopped_by_hand() -> Iterator[None]:
     except (KeyboardInterrupt, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "interrupted" not in str(error):  # DuckDB's word for it
             raise
-        typer.secho("surecut: stopped", err=True)
+        typer.echo("surecut: stopped", err=True)
         raise typer.Exit(130) from None
 
 
@@ -150,7 +151,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        typer.secho(f"surecut: {sentence(error)}", fg="red", err=True)
+        typer.secho(f"surecut: {sentence(error)}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
 
 

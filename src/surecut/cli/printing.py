@@ -64,7 +64,7 @@ def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequenc
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for position, heading in enumerate(headings):
         justify: Any = "left" if position in left else "right"
-        made.add_column(heading, justify=justify, overflow="fold")
+        made.add_column(heading, justify=justify, overflow="fold", no_wrap=position == 0 and len(headings) > 2)
     for row in cells:
         made.add_row(*(cell.replace("[", "\\[") for cell in row))
     out = console()
@@ -134,11 +134,11 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
         table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
         return
     sure = f"{100 * certificates[0].confidence:g} %"
-    headings = [*CUT_HEADINGS[:3], f"on new rows ({sure})", *CUT_HEADINGS[3:]]
+    headings = [*CUT_HEADINGS[:3], f"new rows ({sure})", *CUT_HEADINGS[3:]]
     cells = []
     for cut, certificate in zip(found, certificates, strict=True):
         shown = cut_cells(cut)
-        cells.append([*shown[:3], f"at least {number(certificate.lower)}", *shown[3:]])
+        cells.append([*shown[:3], f"≥ {number(certificate.lower)}", *shown[3:]])
     table(headings, cells)
 
 

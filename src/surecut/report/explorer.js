@@ -118,9 +118,12 @@
   };
   const ticks = (low, high, wanted) => {
     const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw) || 10 * power;
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 20; k++) found.push(k * step);
+    let found = [];
+    for (const step of [10, 5, 2, 1].map((k) => k * power)) {  // the widest that leaves three to read
+      found = [];
+      for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 20; k++) found.push(k * step);
+      if (step <= raw * 1.2 || (step < raw * 2 && found.length >= 3)) break;
+    }
     return found;
   };
   const tidy = (x, low, high) => (Math.abs(x) < (high - low) * 1e-9 ? "0" : short(Number(x.toPrecision(6))));
@@ -247,7 +250,7 @@
       histogram.begin(range, [-top, top], { x: "rank; bars are shares of their own class", percentX: true, percentY: true }, "Histogram of the ranks, positives upward, negatives downward.");
       bars(cells, upper, lower);
     }
-    roc.begin([0, 1], [0, 1], { x: "false positive rate", y: "true positive rate" }, "ROC curve with its convex hull, the best cut and this cut.");
+    roc.begin([0, 1], [0, 1], { x: "false positive rate", y: "true positive rate" }, "ROC curve, the best cut and this cut.");
     roc.path([[0, 0], [1, 1]], { class: "context dashed" });
     roc.path(all.map((i) => [fall(i), recall(i)]), { class: "main" });
     pr.begin([0, 1], [0, 1], { x: "recall", y: "precision" }, "Precision against recall, the best cut and this cut.");
@@ -265,8 +268,9 @@
       }
     });
     const y = histogram.margin.top;
-    element("text", { x: histogram.margin.left + 6, y: y + 12, class: "label" }, histogram.layer, "positive");
-    element("text", { x: histogram.margin.left + 6, y: histogram.height - histogram.margin.bottom - 6, class: "label" }, histogram.layer, "negative");
+    const right = { x: histogram.width - histogram.margin.right - 4, "text-anchor": "end", class: "label" };  // low scores crowd the left
+    element("text", { ...right, y: y + 12 }, histogram.layer, "positive");
+    element("text", { ...right, y: histogram.height - histogram.margin.bottom - 6 }, histogram.layer, "negative");
   };
   const drawLive = () => {
     const here = abscissa(state.at), top = state.best;

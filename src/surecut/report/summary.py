@@ -16,6 +16,7 @@ import numpy as np
 
 from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
 from surecut.certificates.uniform import curve_band
+from surecut.cut import label_text
 from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
 from surecut.tally import ScoreTally
 
@@ -131,6 +132,7 @@ class Summary(TypedDict):
     negatives: float
     prior: float
     given_prior: float | None
+    pos_label: str | None
     is_whole: bool
     in_bins: bool
     axis: list[float]
@@ -202,6 +204,7 @@ def summarize(
         negatives=negatives.item(),
         prior=float(positives / (positives + negatives)),
         given_prior=prior,
+        pos_label=None if cut.pos_label is None else label_text(cut.pos_label),
         is_whole=len(at) == len(candidates.accepted),
         in_bins=not isinstance(tally, ScoreTally),
         axis=list(axis),

@@ -120,10 +120,10 @@ def _sentences() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("surecut"):
             raise
-        typer.secho(f"surecut: the study needs {error.name}: pip install 'surecut[study]'", fg="red", err=True)
+        typer.echo(f"surecut: the study needs {error.name}: pip install 'surecut[study]'", err=True)
         raise typer.Exit(1) from None
     except (OSError, ValueError) as error:
-        typer.secho(f"surecut: {error}", fg="red", err=True)
+        typer.echo(f"surecut: {error}", err=True)
         raise typer.Exit(1) from None
 
 
