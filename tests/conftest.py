@@ -161,6 +161,12 @@ def family(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+def families() -> list[str]:
+    """All families, for a test that must not be divided among processes."""
+    return list(FAMILIES)
+
+
+@pytest.fixture(scope="session")
 def sample_of() -> Callable[..., Sample]:
     return make_sample
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -116,6 +117,28 @@ def test_a_different_sample_is_a_different_tally():
         assert tally != other
         assert tally.sample.fingerprint != other.sample.fingerprint
     assert tally != "tally"
+
+
+def test_a_cut_without_a_fingerprint_is_known_by_its_counts():
+    random = np.random.default_rng(0)
+    scores = random.random(200)
+    labels = random.random(200) < scores
+    tally = ScoreTally.from_scores(labels, scores)
+    named = tally.best_cut("f1")
+    cut = replace(named, fingerprint="")
+    assert tally.has_tuned(named)
+    assert tally.has_tuned(cut)
+    assert tally.with_prior(0.1).has_tuned(cut)
+    accepted = int((scores >= cut.threshold).argmax())
+    inside, other = scores.copy(), labels.copy()
+    inside[accepted] = np.nextafter(cut.threshold, 2)  # it stays accepted, but stands in the interval
+    other[accepted] = not other[accepted]
+    for changed in ((labels, inside), (other, scores), (labels[:-1], scores[:-1])):
+        assert not ScoreTally.from_scores(*changed).has_tuned(cut)
+    assert not ScoreTally.from_scores(labels, scores, sample_weight=np.full(200, 2.0)).has_tuned(
+        replace(cut, weighted=True)
+    )
+    assert not tally.has_tuned(replace(cut, rows=0))
 
 
 def test_weighted_and_unweighted_tallies_add():

@@ -11,34 +11,39 @@ import warnings
 
 import pytest
 
-from surecut import apply_frame, tune_frame, tune_threshold
+from surecut import apply_frame, certify, tune_frame, tune_threshold
 from surecut.frames import by_group, grouped
 from surecut.rows import SourceChangedError
 
 ibis = pytest.importorskip("ibis")
 
 
-def test_spark_gives_the_same_cut(spark, sample_of, monkeypatch, make, same):
-    families = ("sigmoid", "float32_infinities", "all_magnitudes", "large_integers", "signed_zeros", "denormal")
+def check_cluster(held, families, sample_of, make, same, monkeypatch):
+    """The contract on a cluster that is worth starting only once."""
+    for family in families:
+        if family != "float16":  # clusters have none
+            same.contract(held, sample_of(family, 300), weightings=("counts",))
+    sample = sample_of("sigmoid", 300)
+    cut = tune_frame(held(make.frame(sample)), label="label", score="score")
+    with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+        certify(cut, sample.labels, sample.scores)
+    monkeypatch.setattr(grouped, "SHIPPED", 16)
+    same.contract(held, sample_of("outliers", 300), weightings=("unweighted",))
+    for setting, value in (("SHIPPED", 20), ("SHIPPED_EACH", 1), ("BINS", 16)):
+        monkeypatch.setattr(by_group, setting, value)
+    frame = make.groups(300)
+    cut = tune_frame(held(frame), label="label", score="score", by=["key", "part"])
+    same.groups(cut, make.cuts_of_groups(frame))
+    return held(frame), cut
+
+
+def test_spark_gives_the_same_cut(spark, families, sample_of, make, same, monkeypatch, shipped):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
-        for family in families:
-            sample = sample_of(family, 300)
-            weights = sample.weights["counts"]
-            held = spark.createDataFrame(make.frame(sample, weights))
-            cut = tune_frame(held, label="label", score="score", weight="weight")
-            same.cut(cut, tune_threshold(sample.labels, sample.scores, sample_weight=weights))
-        monkeypatch.setattr(grouped, "SHIPPED", 16)
-        sample = sample_of("outliers", 300)
-        held = spark.createDataFrame(make.frame(sample))
-        same.cut(tune_frame(held, label="label", score="score"), tune_threshold(sample.labels, sample.scores))
-        monkeypatch.setattr(by_group, "SHIPPED", 50)
-        frame = make.groups(300)
-        held = spark.createDataFrame(frame)
-        cut = tune_frame(held, label="label", score="score", by=["key", "part"])
-        same.groups(cut, make.cuts_of_groups(frame))
-        applied = apply_frame(held, cut, score="score", by=["key", "part"]).toPandas()
-        assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
+        frame, cut = check_cluster(spark.createDataFrame, families, sample_of, make, same, monkeypatch)
+        applied = apply_frame(frame, cut, score="score", by=["key", "part"]).toPandas()
+    assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
+    assert (by_group.ENTRY, grouped.BIN) in [by for by, _ in shipped]  # bins of groups were divided
 
 
 CONNECT = """
@@ -72,16 +77,12 @@ def test_spark_connect_gives_the_same_cut(tmp_path, sample_of):
     assert {**cut, "tuning": None} == {**expected, "tuning": None}
 
 
-def test_dask_gives_the_same_cut(dask_frames, sample_of, monkeypatch, make, same):
-    for family in ("sigmoid", "infinities", "all_magnitudes"):
-        sample = sample_of(family, 300)
-        weights = sample.weights["counts"]
-        held = dask_frames.from_pandas(make.frame(sample, weights), npartitions=2)
-        cut = tune_frame(held, label="label", score="score", weight="weight")
-        same.cut(cut, tune_threshold(sample.labels, sample.scores, sample_weight=weights))
-    frame = make.groups(200)
-    cut = tune_frame(dask_frames.from_pandas(frame, npartitions=2), label="label", score="score", by=["key", "part"])
-    same.groups(cut, make.cuts_of_groups(frame))
+def test_dask_gives_the_same_cut(dask_frames, families, sample_of, make, same, monkeypatch, shipped):
+    def held(frame):
+        return dask_frames.from_pandas(frame, npartitions=2)
+
+    check_cluster(held, families, sample_of, make, same, monkeypatch)
+    assert (by_group.ENTRY, grouped.BIN) in [by for by, _ in shipped]
 
 
 def test_no_engine_ships_more_than_bins_and_survivors(monkeypatch, shipped, make, same):

@@ -165,7 +165,7 @@ class Groups:
         """All scores of all groups: one by one where a best cut may be, in bins elsewhere."""
         at_once = max(SHIPPED, SHIPPED_EACH * len(self.table))
         if self.totals[0].sum() <= at_once or not all(objective.can_be_bounded for objective in objectives):
-            return self._entries(self.rows.counted(self.rows.valid, *self.rows.keys, SCORE))[0]
+            return self._all_entries(self.rows.counted(self.rows.valid, *self.rows.keys, SCORE))[0]
         level = self._first_level()
         settled = level.entries[np.zeros(len(level.entries), dtype=bool)]
         before = math.inf
@@ -193,7 +193,7 @@ class Groups:
         binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
         by = [*self.rows.keys, BIN]
         answer = self.rows.counted(binned, *by)
-        return Level(binned, by, answer.select(*by, KIND), *self._entries(answer))
+        return Level(binned, by, answer.select(*by, KIND), *self._all_entries(answer))
 
     def _opened(self, level: Level, survive: NDArray[np.bool_], tables: ExitStack) -> nw.LazyFrame[Any]:
         """The rows in the bins that survive, with the number of their bin among these and how it is to be divided."""
@@ -212,13 +212,8 @@ class Groups:
     def _level(self, opened: nw.LazyFrame[Any], by: str, parents: Entries) -> Level:
         """What the engine counts in parts of some bins, which has to be what was counted in the bins."""
         answer = self.rows.counted(opened, ENTRY, by)
-        found = as_arrays(answer)
-        parent = found[ENTRY].astype(np.int64)
-        for one, column in ((False, 0), (True, 1)):
-            of_class = (found[KIND] == POSITIVE) == one
-            now = np.bincount(parent[of_class], found[ROWS][of_class], len(parents))
-            if not np.array_equal(now, parents.rows[:, column]):
-                raise SourceChangedError
+        parent = answer[ENTRY].to_numpy().astype(np.int64)
+        _require_same_rows(answer, parent, parents.rows)
         return Level(opened, [ENTRY, by], answer.select(ENTRY, by, KIND), *self._entries(answer, parents.group[parent]))
 
     def macro(self, entries: Entries, objective: Objective) -> MultilabelCut:
@@ -303,18 +298,17 @@ class Groups:
         return group
 
     def _by_class(self, answer: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        found = as_arrays(answer)
-        at = 2 * self._group_of(answer).astype(np.int64) + (found[KIND] == POSITIVE)
-        shape = len(self.table), 2
-        rows = np.bincount(at, found[ROWS], 2 * len(self.table)).astype(np.int64).reshape(shape)
-        if not self.rows.weighted:
-            return rows, rows
-        return rows, np.bincount(at, found[SUM].astype(float), 2 * len(self.table)).reshape(shape)
+        group = self._group_of(answer)
+        rows = _by_class(answer, ROWS, group, len(self.table)).astype(np.int64)
+        return rows, _by_class(answer, SUM, group, len(self.table)) if self.rows.weighted else rows
 
-    def _entries(self, answer: nw.DataFrame[Any], group: NDArray[np.int32] | None = None) -> tuple[Entries, Any]:
-        if not len(answer):
-            raise SourceChangedError
-        group = self._group_of(answer) if group is None else group
+    def _all_entries(self, answer: nw.DataFrame[Any]) -> tuple[Entries, Any]:
+        """Entries from an answer by group that tells of all rows."""
+        group = self._group_of(answer)
+        _require_same_rows(answer, group, self.totals[0])
+        return self._entries(answer, group)
+
+    def _entries(self, answer: nw.DataFrame[Any], group: NDArray[np.int32]) -> tuple[Entries, Any]:
         found = as_arrays(answer.select(*(name for name in answer.columns if name not in self.rows.keys)))
         del answer  # an answer of millions of rows is the largest thing here
         is_positive, rows = found.pop(KIND) == POSITIVE, found.pop(ROWS)
@@ -380,6 +374,19 @@ def _highest_so_far(group: NDArray[np.int32], high: NDArray[np.uint64]) -> NDArr
         highest[step:] = np.where(same, np.maximum(highest[step:], highest[:-step]), highest[step:])
         step *= 2
     return highest
+
+
+def _by_class(answer: nw.DataFrame[Any], what: str, of: NDArray[Any], number: int) -> NDArray[Any]:
+    """Sums of an answer's column, by what its rows belong to and by class, negatives first."""
+    at = 2 * of.astype(np.int64) + (answer[KIND].to_numpy() == POSITIVE)
+    sums: NDArray[Any] = np.bincount(at, answer[what].to_numpy().astype(float), 2 * number)
+    return sums.reshape(number, 2)
+
+
+def _require_same_rows(answer: nw.DataFrame[Any], of: NDArray[Any], before: NDArray[np.int64]) -> None:
+    """Raise unless an answer tells of the rows that were counted before, by what they belong to and class."""
+    if not np.array_equal(_by_class(answer, ROWS, of, len(before)), before):
+        raise SourceChangedError
 
 
 def _sums_by_class(values: NDArray[Any], is_positive: NDArray[np.bool_], starts: NDArray[np.intp]) -> NDArray[Any]:
