@@ -475,7 +475,7 @@ def test_the_axis_of_sizes_tells_where_repetitions_are_lacking():
     )
     _, axes = panels(1, 1)
     sizes_axis(axes[0, 0], table)
-    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["500", "1,211\n1–3 rep.", "2k\n2 rep."]
+    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["500", "1,211\n×1–3", "2k\n×2"]
 
 
 def test_the_report_escapes_what_it_shows(tmp_path, with_small):

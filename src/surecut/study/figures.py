@@ -60,7 +60,7 @@ def sizes_axis(axes: Axes, table: pd.DataFrame, by: str = "learner") -> None:
         these = counts.xs(n, level="n")
         fewest, most = these.min(), these.max()
         size = f"{n // 1_000}k" if n % 1_000 == 0 else f"{n:,}"
-        few = f"\n{fewest}–{most} rep." if fewest < most else f"\n{most} rep."
+        few = f"\n×{fewest}–{most}" if fewest < most else f"\n×{most}"
         labels.append(size + (few if fewest < counts.max() else ""))
     axes.set_xscale("log")
     axes.minorticks_off()
