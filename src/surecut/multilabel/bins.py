@@ -40,6 +40,9 @@ LABELS_AT_ONCE = 32
 COPIED_SHARE = 12
 """At most one in so many bytes is copied at a time, by all threads together."""
 
+CACHE_LINE = 64
+"""Bytes."""
+
 ROWS_AT_ONCE = 512
 """Rows of a matrix that are turned into columns together, while they are in cache."""
 
@@ -86,7 +89,7 @@ class BinnedLabels:
         scores, is_positive = self._scores[columns], self._truth[columns]
         bits = bits_for(scores.shape[1])
         bins = [first_bins(column[:: 1 + len(column) // SAMPLE].copy(), bits) for column in scores]
-        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int64)
+        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
             rows = scores[i].view(np.int64), is_positive[i], NO_WEIGHTS
@@ -106,7 +109,7 @@ class BinnedLabels:
         scores: NDArray[np.float64],
         is_positive: NDArray[np.uint8],
         bins: list[FirstBins],
-        counts: NDArray[np.int64],
+        counts: NDArray[np.int32],
         needed: tuple[NDArray[np.int64], NDArray[np.int64]],
         above: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
@@ -130,7 +133,7 @@ class BinnedLabels:
         classes = np.concatenate([is_positive[i][where] for i, where in enumerate(parts)])
         keys, positive = sorted_runs(starts, keys, classes)
         negative = 1 - positive
-        masses = counts[label, which]
+        masses = counts[label, which].astype(np.int64)
         first = np.concatenate(([0], np.cumsum(masses.sum(axis=1))))[:-1]  # where each bin's entries start
         done = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(masses, axis=0)))
         skipped = above - (done[:-1] - done[edges[label]])  # of all rows above a bin those that are no entries
@@ -141,31 +144,40 @@ class BinnedLabels:
 
 
 class Turned:
-    """A matrix of which some columns at a time are asked for as rows. What was given before is written over."""
+    """A matrix of which some columns at a time are asked for as rows. What was given before may be written over.
+
+    Where its entries are small, so many columns are turned ahead that a row's are a whole cache line.
+    """
 
     def __init__(self, matrix: NDArray[Any], dtype: np.dtype[Any]) -> None:
         self._matrix = matrix
         self._room = np.empty((0, len(matrix)), dtype=dtype)
+        self._held = range(0)
+        self._ahead = CACHE_LINE // matrix.itemsize if dtype.itemsize == 1 else 0
         widened = dtype.kind == matrix.dtype.kind == "f" and matrix.dtype != dtype
         self._largest = float(np.finfo(matrix.dtype).max) if widened else None
 
     def __getitem__(self, columns: slice) -> NDArray[Any]:
-        labels = columns.stop - columns.start
         if self._matrix.flags.f_contiguous and self._matrix.dtype == self._room.dtype:
             return self._matrix.T[columns]
-        if len(self._room) < labels:
-            self._room = np.empty((labels, len(self._matrix)), dtype=self._room.dtype)
-        turned = self._room[:labels]
-        for start in range(0, len(self._matrix), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            turned[:, rows] = self._matrix[rows, columns].T
+        if columns.start not in self._held or columns.stop > self._held.stop:
+            self._turn(columns.start, min(max(columns.stop, columns.start + self._ahead), self._matrix.shape[1]))
+        return self._room[columns.start - self._held.start : columns.stop - self._held.start]
+
+    def _turn(self, start: int, stop: int) -> None:
+        if len(self._room) < stop - start:
+            self._room = np.empty((stop - start, len(self._matrix)), dtype=self._room.dtype)
+        turned = self._room[: stop - start]
+        for first in range(0, len(self._matrix), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            turned[:, rows] = self._matrix[rows, start:stop].T
         if self._largest is not None:
             np.minimum(turned, self._largest, out=turned)  # as `as_doubles` does
-        return turned
+        self._held = range(start, stop)
 
 
 def needed_bins(
-    counts: NDArray[np.int64], objective: Objective
+    counts: NDArray[np.int32], objective: Objective
 ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
     """Bins in which a label's optimum may hide, and those beside an edge that may win: label after label, descending;
     the rows above each of them, by class; and each label's totals.
@@ -178,10 +190,10 @@ def needed_bins(
     used = np.flatnonzero(np.bitwise_or.reduce(counts.reshape(labels, -1), axis=0)) // 2
     highest = int(used[-1])
     negative, positive = (counts[:, used[0] : highest + 1, cell][:, ::-1] for cell in (0, 1))  # descending
-    fp, tp = (np.zeros((labels, negative.shape[1] + 1), dtype=np.int64) for _ in range(2))
+    fp, tp = (np.zeros((labels, negative.shape[1] + 1)) for _ in range(2))  # floats, which metrics make of them anyway
     np.cumsum(negative, axis=1, out=fp[:, 1:])
     np.cumsum(positive, axis=1, out=tp[:, 1:])
-    totals = np.column_stack((fp[:, -1], tp[:, -1]))
+    totals = np.column_stack((fp[:, -1], tp[:, -1])).astype(np.int64)
     tn, fn = fp[:, -1:] - fp, tp[:, -1:] - tp
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
@@ -207,5 +219,5 @@ def needed_bins(
         own = of_label == label[inside]
         needed[of_label[own], at[own]] = True
     label, at = np.nonzero(needed & has_classes(objective.metric, totals)[:, None])
-    above = np.column_stack((fp[label, at], tp[label, at]))
+    above = np.column_stack((fp[label, at], tp[label, at])).astype(np.int64)
     return (label, highest - at), above, totals
