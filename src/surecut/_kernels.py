@@ -47,20 +47,22 @@ class FirstBins(NamedTuple):
     j = (clip(m, smallest, largest) - smallest) >> shift. The bins on both sides of zero are one, `half`.
     """
 
-    smallest: np.int64
-    largest: np.int64
-    shift: np.int64
-    half: np.int64
+    smallest: Any
+    largest: Any
+    shift: Any
+    half: Any
 
     def ends(self, which: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Lowest and highest key of some bins, where `half` stands for both bins beside zero."""
+        """Lowest and highest key of some bins, where `half` stands for both bins beside zero.
+
+        The fields may be arrays as long as `which`: bins of several kinds, one after the other.
+        """
         from_zero = which - self.half
         distance = (self.smallest + (np.maximum(np.abs(from_zero), 1) << self.shift)).view(np.uint64)
         low = np.where(from_zero > 0, SIGN + distance, SIGN - distance)
-        high = low + np.uint64((1 << int(self.shift)) - 1)
-        about_zero = from_zero == 0
-        high[about_zero] = (SIGN + distance[about_zero]) - np.uint64(1)
-        lowest, highest = (0 if self.half > 1 else self.half), 2 * self.half - 1
+        high = low + ((np.int64(1) << self.shift) - 1).astype(np.uint64)
+        high = np.where(from_zero == 0, (SIGN + distance) - np.uint64(1), high)
+        lowest, highest = np.where(self.half > 1, 0, self.half), 2 * self.half - 1
         low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)
         return low, high
 

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_doubles
 from surecut._kernels import FirstBins, Kernels, compiled, first_bins, ordered_keys, score_ranges
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
-from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes
+from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_runs
 from surecut.rows import joined_ranges
-from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +25,23 @@ if TYPE_CHECKING:
 
     from surecut.search import Objective
 
-BITS = 11
-"""Bins per label, as a power of two."""
+ROWS_PER_BIN = 64
+"""About so many rows share a bin, if scores are spread evenly: finer bins take longer to judge than they save."""
 
-SAMPLE = 1024
+MOST_BITS = 13
+"""The most bins per label, as a power of two."""
+
+SAMPLE = 512
 """Scores of a label that its bins are made for."""
 
 LABELS_AT_ONCE = 32
 """Labels that are copied together: their scores of a row are a few whole cache lines."""
 
-COPIED_SHARE = 16
-"""At most one in so many scores is copied at a time, by all threads together."""
+COPIED_SHARE = 12
+"""At most one in so many bytes is copied at a time, by all threads together."""
+
+CACHE_LINE = 64
+"""Bytes."""
 
 ROWS_AT_ONCE = 512
 """Rows of a matrix that are turned into columns together, while they are in cache."""
@@ -60,8 +64,14 @@ def kernels_for(scores: NDArray[Any], objective: Objective) -> Kernels | None:
 
 
 def labels_at_once(scores: NDArray[Any], workers: int) -> int:
-    """How many labels a thread should work on together."""
-    return max(1, min(LABELS_AT_ONCE, int(scores.shape[1]) // (COPIED_SHARE * workers)))
+    """How many labels a thread should work on together: few enough for memory, and whole cache lines if they can be."""
+    labels = min(LABELS_AT_ONCE, scores.nbytes // (COPIED_SHARE * workers * 8 * len(scores)))
+    return max(1, labels - labels % 8 if labels > 8 else labels)
+
+
+def bits_for(rows: int) -> int:
+    """How many bins a label of so many rows should have, as a power of two."""
+    return min(MOST_BITS, (rows // ROWS_PER_BIN).bit_length())
 
 
 class BinnedLabels:
@@ -69,101 +79,121 @@ class BinnedLabels:
 
     def __init__(self, kernels: Kernels, scores: NDArray[Any], truth: NDArray[Any], objective: Objective) -> None:
         self._kernels = kernels
-        self._scores = Turned(scores, scores.dtype)
+        self._dtype = scores.dtype
+        self._scores = Turned(scores, np.dtype(np.float64))
         self._truth = Turned(truth, np.dtype(np.uint8))
         self._objective = objective
 
     def best_cuts(self, columns: slice, names: Sequence[Any]) -> LabelCuts | None:
         """The best cuts of some labels; None where a score is NaN, which whoever sorts will say."""
-        scores, positive = self._scores[columns], self._truth[columns]
-        bins = [first_bins(as_doubles(column[:: 1 + len(column) // SAMPLE]), BITS) for column in scores]
-        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int64)
+        scores, is_positive = self._scores[columns], self._truth[columns]
+        bits = bits_for(scores.shape[1])
+        bins = [first_bins(column[:: 1 + len(column) // SAMPLE].copy(), bits) for column in scores]
+        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
-            bits = as_doubles(scores[i]).view(np.int64)
-            rows = positive[i], NO_WEIGHTS, POSITIVE, NEGATIVE
-            _, nans, checksum = self._kernels.histogram(bits, *rows, one, found, found)
+            rows = scores[i].view(np.int64), is_positive[i], NO_WEIGHTS
+            _, nans, checksum = self._kernels.histogram(*rows, POSITIVE, NEGATIVE, one, found, found)
             if nans:
                 return None
             checksums[i] = checksum % 2**64
             found[one.half] += found[one.half - 1]  # the bins on both sides of zero are one
             found[one.half - 1] = 0
-        needed, totals = needed_bins(counts, self._objective)
-        parts = [
-            self._entries(as_doubles(scores[i]), positive[i], one, counts[i], needed[i]) for i, one in enumerate(bins)
-        ]
-        entries = LabelEntries(
-            starts=np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))),
-            keys=np.concatenate([part[0] for part in parts]),
-            positive=np.concatenate([part[1] for part in parts]),
-            negative=np.concatenate([part[2] for part in parts]),
-            totals=totals,
-            dtype=scores.dtype,
-            weighted=False,
-        )
-        return replace(entries.best_cuts(self._objective, names), checksums=checksums)
+        needed, above, totals = needed_bins(counts, self._objective)
+        entries = self._entries(scores, is_positive, bins, counts, needed, above)
+        cuts = LabelEntries(*entries, totals, self._dtype, weighted=False).best_cuts(self._objective, names)
+        return replace(cuts, checksums=checksums)
 
     def _entries(
         self,
         scores: NDArray[np.float64],
         is_positive: NDArray[np.uint8],
-        bins: FirstBins,
-        counts: NDArray[np.int64],
-        needed: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        """A label's keys, positives and negatives, descending: rows in needed bins one by one, and each run of the
-        bins between them as one entry, where no best cut is."""
-        keys, positive = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        which = np.flatnonzero(needed)
-        if len(which):
-            where = self._kernels.inside(scores, *score_ranges(*joined_ranges(*bins.ends(which))))
-            keys, positive = sorted_with_class(ordered_keys(scores[where]), is_positive[where])
-        idle = np.flatnonzero((counts[:, 0] + counts[:, 1] > 0) & ~needed)
-        if not len(idle):
-            return keys, positive, 1 - positive
-        between = np.searchsorted(which, idle)
-        starts = np.flatnonzero(np.concatenate(([True], between[1:] > between[:-1])))
-        masses = np.add.reduceat(counts[idle], starts)[::-1]
-        lowest = bins.ends(idle[starts][::-1])[0]
-        at = len(keys) - np.searchsorted(keys[::-1], lowest)
-        negative = np.insert(1 - positive, at, masses[:, 0])
-        return np.insert(keys, at, lowest), np.insert(positive, at, masses[:, 1]), negative
+        bins: list[FirstBins],
+        counts: NDArray[np.int32],
+        needed: tuple[NDArray[np.int64], NDArray[np.int64]],
+        above: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where each label's entries start, keys, positives and negatives, descending: the rows in needed bins.
+
+        What lies in other bins is added to the next entry below, so that sums are those of all rows.
+        """
+        label, which = needed
+        low, high = FirstBins(*np.array(bins)[label].T).ends(which)
+        edges = np.searchsorted(label, np.arange(len(bins) + 1))
+        parts = []
+        for i in range(len(bins)):
+            own = slice(edges[i], edges[i + 1])
+            if own.stop > own.start:
+                ranges = joined_ranges(low[own][::-1], high[own][::-1])
+                parts.append(self._kernels.inside(scores[i], *score_ranges(*ranges)))
+            else:
+                parts.append(np.zeros(0, dtype=np.int64))
+        starts = np.concatenate(([0], np.cumsum([len(where) for where in parts])))
+        keys = ordered_keys(np.concatenate([scores[i][where] for i, where in enumerate(parts)]))
+        classes = np.concatenate([is_positive[i][where] for i, where in enumerate(parts)])
+        keys, positive = sorted_runs(starts, keys, classes)
+        negative = 1 - positive
+        masses = counts[label, which].astype(np.int64)
+        first = np.concatenate(([0], np.cumsum(masses.sum(axis=1))))[:-1]  # where each bin's entries start
+        done = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(masses, axis=0)))
+        skipped = above - (done[:-1] - done[edges[label]])  # of all rows above a bin those that are no entries
+        skipped[1:] -= np.where((label[1:] == label[:-1])[:, None], skipped[:-1], 0)
+        negative[first] += skipped[:, 0]
+        positive[first] += skipped[:, 1]
+        return starts, keys, positive, negative
 
 
 class Turned:
-    """A matrix of which some columns at a time are asked for as rows. What was given before is written over."""
+    """A matrix of which some columns at a time are asked for as rows. What was given before may be written over.
+
+    Where its entries are small, so many columns are turned ahead that a row's are a whole cache line.
+    """
 
     def __init__(self, matrix: NDArray[Any], dtype: np.dtype[Any]) -> None:
         self._matrix = matrix
         self._room = np.empty((0, len(matrix)), dtype=dtype)
+        self._held = range(0)
+        self._ahead = CACHE_LINE // matrix.itemsize if dtype.itemsize == 1 else 0
+        widened = dtype.kind == matrix.dtype.kind == "f" and matrix.dtype != dtype
+        self._largest = float(np.finfo(matrix.dtype).max) if widened else None
 
     def __getitem__(self, columns: slice) -> NDArray[Any]:
-        labels = columns.stop - columns.start
         if self._matrix.flags.f_contiguous and self._matrix.dtype == self._room.dtype:
             return self._matrix.T[columns]
-        if len(self._room) < labels:
-            self._room = np.empty((labels, len(self._matrix)), dtype=self._room.dtype)
-        for start in range(0, len(self._matrix), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            self._room[:labels, rows] = self._matrix[rows, columns].T
-        return self._room[:labels]
+        if columns.start not in self._held or columns.stop > self._held.stop:
+            self._turn(columns.start, min(max(columns.stop, columns.start + self._ahead), self._matrix.shape[1]))
+        return self._room[columns.start - self._held.start : columns.stop - self._held.start]
+
+    def _turn(self, start: int, stop: int) -> None:
+        if len(self._room) < stop - start:
+            self._room = np.empty((stop - start, len(self._matrix)), dtype=self._room.dtype)
+        turned = self._room[: stop - start]
+        for first in range(0, len(self._matrix), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            turned[:, rows] = self._matrix[rows, start:stop].T
+        if self._largest is not None:
+            np.minimum(turned, self._largest, out=turned)  # as `as_doubles` does
+        self._held = range(start, stop)
 
 
-def needed_bins(counts: NDArray[np.int64], objective: Objective) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Bins in which a label's optimum may hide, and those beside an edge that may win; and each label's totals.
+def needed_bins(
+    counts: NDArray[np.int32], objective: Objective
+) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+    """Bins in which a label's optimum may hide, and those beside an edge that may win: label after label, descending;
+    the rows above each of them, by class; and each label's totals.
 
     `counts` has shape (labels, bins, 2). As in `search`: a cut inside a bin accepts at most all of its positives and
     none of its negatives; among ties the highest wins, so that an edge may win only if it ties with the best and no
     higher edge is as good.
     """
-    needed = np.zeros(counts.shape[:2], dtype=bool)
-    used = np.flatnonzero(counts.any(axis=(0, 2)))
-    stretch = slice(used[0], used[-1] + 1)
-    negative, positive = (np.ascontiguousarray(counts[:, stretch, cell][:, ::-1]) for cell in (0, 1))  # descending
-    fp, tp = (np.zeros((len(counts), negative.shape[1] + 1), dtype=np.int64) for _ in range(2))
+    labels = len(counts)
+    used = np.flatnonzero(np.bitwise_or.reduce(counts.reshape(labels, -1), axis=0)) // 2
+    highest = int(used[-1])
+    negative, positive = (counts[:, used[0] : highest + 1, cell][:, ::-1] for cell in (0, 1))  # descending
+    fp, tp = (np.zeros((labels, negative.shape[1] + 1)) for _ in range(2))  # floats, which metrics make of them anyway
     np.cumsum(negative, axis=1, out=fp[:, 1:])
     np.cumsum(positive, axis=1, out=tp[:, 1:])
-    totals = np.column_stack((fp[:, -1], tp[:, -1]))
+    totals = np.column_stack((fp[:, -1], tp[:, -1])).astype(np.int64)
     tn, fn = fp[:, -1:] - fp, tp[:, -1:] - tp
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
@@ -172,12 +202,14 @@ def needed_bins(counts: NDArray[np.int64], objective: Objective) -> tuple[NDArra
     values = np.where(np.isnan(values), -np.inf, values)
     best = values.max(axis=1, keepdims=True)
     least = best - TIE * np.abs(np.where(np.isinf(best), 0.0, best))
-    occupied = negative + positive > 0
-    place = np.arange(negative.shape[1])
-    highest = values.argmax(axis=1)[:, None]
-    hiding = occupied & np.where(place < highest, bounds >= least, bounds > best)  # NaN is neither
-    higher = np.concatenate((np.full((len(counts), 1), -np.inf), np.maximum.accumulate(values, axis=1)[:, :-1]), axis=1)
-    label, edge = np.nonzero((values >= least) & (values > higher))
+    occupied = tp[:, 1:] + fp[:, 1:] > tp[:, :-1] + fp[:, :-1]
+    place = np.arange(occupied.shape[1])
+    above_best = place < values.argmax(axis=1)[:, None]
+    needed = occupied & np.where(above_best, bounds >= least, bounds > best)  # NaN is neither
+    label, edge = np.nonzero(values >= least)
+    highest_yet = np.maximum.accumulate(values, axis=1)
+    wins = (edge == 0) | (values[label, edge] > highest_yet[label, np.maximum(edge - 1, 0)])
+    label, edge = label[wins], edge[wins]
     # Edge i lies below bins 0 … i − 1: beside it stand the nearest occupied bins of the label on both sides.
     everywhere = np.flatnonzero(occupied)
     below = np.searchsorted(everywhere, label * len(place) + edge)
@@ -185,6 +217,7 @@ def needed_bins(counts: NDArray[np.int64], objective: Objective) -> tuple[NDArra
         inside = (beside >= 0) & (beside < len(everywhere))
         of_label, at = np.divmod(everywhere[beside[inside]], len(place))
         own = of_label == label[inside]
-        hiding[of_label[own], at[own]] = True
-    needed[:, stretch] = (hiding & has_classes(objective.metric, totals)[:, None])[:, ::-1]
-    return needed, totals
+        needed[of_label[own], at[own]] = True
+    label, at = np.nonzero(needed & has_classes(objective.metric, totals)[:, None])
+    above = np.column_stack((fp[label, at], tp[label, at])).astype(np.int64)
+    return (label, highest - at), above, totals

@@ -12,6 +12,7 @@ from surecut.candidates import ROUNDING, TIE, Candidates, Sample, places
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
 from surecut.multilabel.shrinkage import Groups, group_edges
+from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -314,3 +315,21 @@ def runs_of_like_length(starts: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.
         position = np.arange(width)
         taken = position < lengths[runs][:, None]
         yield (starts[runs][:, None] + position)[taken], taken
+
+
+def sorted_runs(
+    starts: NDArray[np.int64], keys: NDArray[np.uint64], is_positive: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Keys with their class, in descending order within each run.
+
+    >>> sorted_runs(np.array([0, 2, 5]), np.array([3, 4, 7, 9, 8], dtype=np.uint64), np.array([1, 0, 1, 1, 0]))
+    (array([4, 3, 9, 8, 7], dtype=uint64), array([0, 1, 1, 0, 1]))
+    """
+    ordered, positive = np.empty_like(keys), np.empty(len(keys), dtype=np.int64)
+    below_all = keys.min(initial=np.iinfo(np.uint64).max) - np.uint64(1)
+    for where, taken in runs_of_like_length(starts):
+        matrix, classes = np.full(taken.shape, below_all), np.zeros(taken.shape, dtype=bool)
+        matrix[taken], classes[taken] = keys[where], is_positive[where]
+        matrix, positives = sorted_with_class(matrix, classes)  # what is not taken comes last
+        ordered[where], positive[where] = matrix[taken], positives[taken]
+    return ordered, positive

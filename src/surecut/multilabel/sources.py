@@ -17,7 +17,7 @@ from surecut.candidates import Candidates, Sample, fingerprint
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
-from surecut.multilabel.search import LabelCuts, LabelEntries, runs_of_like_length
+from surecut.multilabel.search import LabelCuts, LabelEntries, sorted_runs
 from surecut.rows import MatrixRows, available_cores
 from surecut.search import search
 from surecut.tally import sorted_with_class, tally_rows
@@ -291,13 +291,7 @@ class SparseSource:
         part = slice(int(starts[0]), int(starts[-1]))
         keys, is_positive = ordered_keys(as_doubles(self.scores[part])), self.is_positive[part]
         if self.entry_weights is None:
-            positive: NDArray[Any] = np.empty(len(keys), dtype=np.int64)
-            below_all = keys.min(initial=np.iinfo(np.uint64).max) - np.uint64(1)
-            for where, taken in runs_of_like_length(starts - starts[0]):
-                matrix, classes = np.full(taken.shape, below_all), np.zeros(taken.shape, dtype=bool)
-                matrix[taken], classes[taken] = keys[where], is_positive[where]
-                ordered, of_class = sorted_with_class(matrix, classes)  # what is not taken comes last
-                keys[where], positive[where] = ordered[taken], of_class[taken]
+            keys, positive = sorted_runs(starts - starts[0], keys, is_positive)
             negative: NDArray[Any] = 1 - positive
         else:
             order = np.lexsort((~keys, self.label[part]))
