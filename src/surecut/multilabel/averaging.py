@@ -167,7 +167,7 @@ def tune_expected(
     if average == "micro":
         value = _pooled_value(objective, confusion)
     result = _result(source, objective, names, average, thresholds, intervals, confusion, value=value, shared=shared)
-    return replace(result, shrinkage=np.full(len(names), np.inf), calibration=expected.calibration.family)
+    return replace(result, shrinkage=np.full(len(names), np.inf), calibration=str(expected.calibration))
 
 
 def tune_tallies(
@@ -264,7 +264,7 @@ def _shrunken(
             intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
         confusion = source.confusion_at(thresholds)
         result = _result(source, objective, names, average, thresholds, intervals, confusion, shared=shared)
-    return replace(result, shrinkage=smoothed.kappa, calibration=smoothed.calibration.family)
+    return replace(result, shrinkage=smoothed.kappa, calibration=str(smoothed.calibration))
 
 
 def _result(

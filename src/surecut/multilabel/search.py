@@ -110,12 +110,13 @@ class LabelEntries:
         if not edges:
             none = np.zeros(0)
             return Groups(np.zeros_like(self.starts), none, none, none, np.inf, -np.inf)
-        first = np.concatenate(edges)
+        new = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))
+        new[self.starts[:-1][np.asarray(sizes) > 0]] = True
+        # Rows of one score are not told apart: a group begins where a score does.
+        first = np.unique(np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))[np.concatenate(edges)])
         middle = (first + np.append(first[1:], len(self.keys))) // 2
-        counts = np.zeros(len(sizes), dtype=np.int64)
-        counts[np.asarray(sizes) > 0] = [len(part) for part in edges]
         return Groups(
-            starts=np.concatenate(([0], np.cumsum(counts))),
+            starts=np.searchsorted(first, self.starts),
             scores=scores_of_keys(self.keys[middle]),
             negative=np.add.reduceat(self.negative.astype(float), first),
             positive=np.add.reduceat(self.positive.astype(float), first),
