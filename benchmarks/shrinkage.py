@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,29 +150,42 @@ HEAD = (
 )
 
 
-def cells(
-    names: list[str],
-    step_1: str,
-    scaling: str,
-    repetitions: int,
-    warp: Callable[[np.ndarray], np.ndarray] = lambda p: p,
-) -> Iterator[Cell]:
-    """Every data set, size and metric."""
-    for name in names:
+@dataclass(frozen=True)
+class Section:
+    """One way of step 1, on some data."""
+
+    title: str
+    step_1: str
+    scaling: str
+    names: list[str]
+    power: int = 1
+    """Scores are the model's probabilities to this power."""
+
+    def cells(self, repetitions: int, jobs: int) -> list[Cell]:
+        """Every data set, size and metric."""
+        settings = [(name, size) for name in self.names for size in SIZES[name]]
+        with ProcessPoolExecutor(jobs) as pool:
+            parts = pool.map(partial(self.cells_of, repetitions), *zip(*settings, strict=True))
+            return [cell for part in parts for cell in part]
+
+    def cells_of(self, repetitions: int, name: str, size: int) -> list[Cell]:
         data = datasets.load(name)
-        for size in SIZES[name]:
-            values: dict[str, dict[str, list[float]]] = {m: {tuner: [] for tuner in TUNERS} for m in METRICS}
-            for repetition in range(repetitions):
-                found = scores(data, size, step_1, scaling, repetition)
-                found = Scores(warp(found.tuning), found.tuning_labels, warp(found.test), found.test_labels)
-                for metric in METRICS:
-                    for tuner, tune in TUNERS.items():
-                        cut = tune(found.tuning_labels, found.tuning, metric)
-                        values[metric][tuner].append(test_value(cut, found, metric))
-            for metric, title in METRICS.items():
-                cell = Cell(f"{name} {size}, {title}", {t: np.array(v) for t, v in values[metric].items()})
-                print(cell.row(), flush=True)
-                yield cell
+        values: dict[str, dict[str, list[float]]] = {m: {tuner: [] for tuner in TUNERS} for m in METRICS}
+        for repetition in range(repetitions):
+            found = scores(data, size, self.step_1, self.scaling, repetition)
+            tuning, test = found.tuning**self.power, found.test**self.power
+            found = Scores(tuning, found.tuning_labels, test, found.test_labels)
+            for metric in METRICS:
+                for tuner, tune in TUNERS.items():
+                    cut = tune(found.tuning_labels, found.tuning, metric)
+                    values[metric][tuner].append(test_value(cut, found, metric))
+        cells = [
+            Cell(f"{name} {size}, {title}", {t: np.array(v) for t, v in values[metric].items()})
+            for metric, title in METRICS.items()
+        ]
+        for cell in cells:
+            print(cell.row(), flush=True)
+        return cells
 
 
 def summary(found: list[Cell]) -> str:
@@ -248,15 +263,16 @@ def population_value(metric: str, eta: np.ndarray, accepted: np.ndarray) -> floa
     return float(get_metric(metric).value(fp, prior - tp, prior))
 
 
-def known_curves(repetitions: int) -> Iterator[str]:
+def known_curves(repetitions: int, jobs: int) -> Iterator[str]:
     """A row for each curve, number of labels and of rows, and metric."""
+    pool = ProcessPoolExecutor(jobs)
     for kind, labels in KINDS.items():
         for rows in (200, 1000, 10_000, 100_000)[: 3 if "odd" in kind else 4]:
             draws = min(6 * repetitions, max(5, 40_000 * repetitions // (rows * labels)))
             for curve in CURVES:
                 if kind == "1 odd of 20" and curve in ("sigmoid", "σ(f)²"):
                     continue
-                found = [curve_values(curve, rows, kind, draw) for draw in range(draws)]
+                found = list(pool.map(partial(curve_values, curve, rows, kind), range(draws), chunksize=5))
                 for metric, title in METRICS.items():
                     plain, shrunken = np.array([values[metric] for values in found]).T
                     difference = shrunken - plain
@@ -274,15 +290,16 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--data", default="scene,yeast,mediamill")
     parser.add_argument("--part", choices=("data", "curves", "all"), default="all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*did not converge.*")
     if arguments.part != "curves":
-        write_data(arguments.data.split(","), arguments.repetitions)
+        write_data(arguments.data.split(","), arguments.repetitions, arguments.jobs)
     if arguments.part != "data":
-        write_curves(arguments.repetitions)
+        write_curves(arguments.repetitions, arguments.jobs)
 
 
-def write_data(names: list[str], repetitions: int) -> None:
+def write_data(names: list[str], repetitions: int, jobs: int) -> None:
     few = [name for name in names if name != "mediamill"]
     command = f"python benchmarks/shrinkage.py --part data --repetitions {repetitions} --data {','.join(names)}"
     text = [
@@ -291,19 +308,19 @@ def write_data(names: list[str], repetitions: int) -> None:
         "errors. A label without positives counts 0 in macro-F and is left out of macro-AM. *shrunken* is "
         '`shrinkage="auto"`, *label-free* is `tune_expected` on the model\'s own probabilities.\n',
     ]
-    for title, step_1, scaling, chosen, warp in (
-        ("Logistic regression, C = 1, standardised features", "linear", "standardised", names, lambda p: p),
-        ("The same on raw features", "linear", "raw", names, lambda p: p),
-        ("The same on standardised features, scores σ(f)²", "linear", "standardised", few, lambda p: p**2),
-        ("Decision trees as step 1", "tree", "standardised", few, lambda p: p),
-        ("10-NN as step 1", "k-NN", "standardised", few, lambda p: p),
+    for section in (
+        Section("Logistic regression, C = 1, standardised features", "linear", "standardised", names),
+        Section("The same on raw features", "linear", "raw", names),
+        Section("The same on standardised features, scores σ(f)²", "linear", "standardised", few, power=2),
+        Section("Decision trees as step 1", "tree", "standardised", few),
+        Section("10-NN as step 1", "k-NN", "standardised", few),
     ):
-        found = list(cells(chosen, step_1, scaling, repetitions, warp))
-        text += [f"## {title}\n", HEAD, *(cell.row() for cell in found), "", summary(found), ""]
+        found = section.cells(repetitions, jobs)
+        text += [f"## {section.title}\n", HEAD, *(cell.row() for cell in found), "", summary(found), ""]
     (RESULTS / "shrinkage.md").write_text("\n".join(text))
 
 
-def write_curves(repetitions: int) -> None:
+def write_curves(repetitions: int, jobs: int) -> None:
     text = [
         "# Shrinkage where the calibration curve is known\n",
         f"Made by `python benchmarks/shrinkage.py --part curves --repetitions {repetitions}`. Values on the "
@@ -312,7 +329,7 @@ def write_curves(repetitions: int) -> None:
         "stands among 19 sigmoids, and the values are its own.\n",
         "| curve | labels | tuning rows | metric | draws | κ = 0 | shrunken | difference |\n"
         "|---|---|---|---|---|---|---|---|",
-        *known_curves(repetitions),
+        *known_curves(repetitions, jobs),
         "",
     ]
     (RESULTS / "shrinkage_curves.md").write_text("\n".join(text))
