@@ -1,8 +1,11 @@
 """Does shrinkage mend macro-tuning on few rows? Test values on the paper's multilabel data, and where it might do harm.
 
-``python benchmarks/shrinkage.py`` needs the data (``SURECUT_DATA`` names their folder) and writes
+``python benchmarks/shrinkage.py --part data`` needs the data (``SURECUT_DATA`` names their folder) and writes
 ``results/shrinkage.md``. Step 1 is trained on two thirds of the rows drawn, step 2 tunes on the last third, as in the
 paper; every repetition draws anew. Scores of trained models are kept in surecut's cache: a second run only tunes.
+
+``python benchmarks/shrinkage.py --part curves`` writes ``results/shrinkage_curves.md``: labels whose calibration curves
+are known, most of them none that a sigmoid or a beta calibration can follow, against tuning without shrinkage.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -24,7 +29,7 @@ from surecut import Confusion, LinearSurrogate, datasets, get_metric, tune_expec
 from surecut.multilabel.cut import macro_value, values_per_label
 from surecut.multilabel.outputs import label_scores
 
-RESULTS = Path(__file__).parent / "results" / "shrinkage.md"
+RESULTS = Path(__file__).parent / "results"
 SIZES = {"scene": (300, 600, 1211), "yeast": (300, 600, 1500), "mediamill": (1000, 3000, 30993)}
 METRICS = {"f1": "macro-F", "am": "macro-AM"}
 
@@ -145,29 +150,42 @@ HEAD = (
 )
 
 
-def cells(
-    names: list[str],
-    step_1: str,
-    scaling: str,
-    repetitions: int,
-    warp: Callable[[np.ndarray], np.ndarray] = lambda p: p,
-) -> Iterator[Cell]:
-    """Every data set, size and metric."""
-    for name in names:
+@dataclass(frozen=True)
+class Section:
+    """One way of step 1, on some data."""
+
+    title: str
+    step_1: str
+    scaling: str
+    names: list[str]
+    power: int = 1
+    """Scores are the model's probabilities to this power."""
+
+    def cells(self, repetitions: int, jobs: int) -> list[Cell]:
+        """Every data set, size and metric."""
+        settings = [(name, size) for name in self.names for size in SIZES[name]]
+        with ProcessPoolExecutor(jobs) as pool:
+            parts = pool.map(partial(self.cells_of, repetitions), *zip(*settings, strict=True))
+            return [cell for part in parts for cell in part]
+
+    def cells_of(self, repetitions: int, name: str, size: int) -> list[Cell]:
         data = datasets.load(name)
-        for size in SIZES[name]:
-            values: dict[str, dict[str, list[float]]] = {m: {tuner: [] for tuner in TUNERS} for m in METRICS}
-            for repetition in range(repetitions):
-                found = scores(data, size, step_1, scaling, repetition)
-                found = Scores(warp(found.tuning), found.tuning_labels, warp(found.test), found.test_labels)
-                for metric in METRICS:
-                    for tuner, tune in TUNERS.items():
-                        cut = tune(found.tuning_labels, found.tuning, metric)
-                        values[metric][tuner].append(test_value(cut, found, metric))
-            for metric, title in METRICS.items():
-                cell = Cell(f"{name} {size}, {title}", {t: np.array(v) for t, v in values[metric].items()})
-                print(cell.row(), flush=True)
-                yield cell
+        values: dict[str, dict[str, list[float]]] = {m: {tuner: [] for tuner in TUNERS} for m in METRICS}
+        for repetition in range(repetitions):
+            found = scores(data, size, self.step_1, self.scaling, repetition)
+            tuning, test = found.tuning**self.power, found.test**self.power
+            found = Scores(tuning, found.tuning_labels, test, found.test_labels)
+            for metric in METRICS:
+                for tuner, tune in TUNERS.items():
+                    cut = tune(found.tuning_labels, found.tuning, metric)
+                    values[metric][tuner].append(test_value(cut, found, metric))
+        cells = [
+            Cell(f"{name} {size}, {title}", {t: np.array(v) for t, v in values[metric].items()})
+            for metric, title in METRICS.items()
+        ]
+        for cell in cells:
+            print(cell.row(), flush=True)
+        return cells
 
 
 def summary(found: list[Cell]) -> str:
@@ -184,74 +202,137 @@ def summary(found: list[Cell]) -> str:
     )
 
 
-CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "sigmoid": lambda z: expit(2 * z - 3),
-    "plateau": lambda z: np.where(z > 0, 0.3, 0.01),
-    "jump": lambda z: np.where(z > 1.4, 0.6, 0.02),
-    "not monotone": lambda z: np.where(z > 2.2, 0.05, np.where(z > 0.85, 0.5, 0.02)),
+def stairs(z: np.ndarray) -> np.ndarray:
+    return np.select([z > 2, z > 1, z > 0], [0.7, 0.35, 0.1], 0.01)
+
+
+CURVES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]] = {
+    "sigmoid": (lambda z: expit(2 * z - 3), lambda z: z),
+    "σ(f)²": (lambda z: expit(2 * z - 3), lambda z: expit(2 * z - 3) ** 2),
+    "plateau": (lambda z: np.where(z > 0, 0.3, 0.01), lambda z: z),
+    "step": (lambda z: np.where(z > 1.4, 0.6, 0.02), lambda z: z),
+    "stairs": (stairs, lambda z: z),
+    "stairs, few scores": (stairs, lambda z: np.floor(np.clip(2 * z, -4, 5))),
+    "not monotone": (lambda z: np.where(z > 2.2, 0.05, np.where(z > 0.85, 0.5, 0.02)), lambda z: z),
+    "two humps": (
+        lambda z: 0.02 + 0.5 * np.exp(-(((z - 2) / 0.3) ** 2)) + 0.4 * np.exp(-(((z - 0.7) / 0.3) ** 2)),
+        lambda z: z,
+    ),
 }
-"""Calibration curves of single labels, as functions of a normal margin."""
+"""Probability and score of a label, both as functions of a normal margin."""
+
+POPULATION = ndtri((np.arange(20_000) + 0.5) / 20_000)
+"""Margins that stand for all there are."""
+
+KINDS = {"1": 1, "20": 20, "1 odd of 20": 20}
+"""Labels that are tuned together: all with the curve, their margins shifted; or one, and 19 sigmoids, and the values
+are those of the odd one."""
 
 
-def single_labels(repetitions: int) -> Iterator[str]:
-    """One label whose calibration curve is known, so that values on the population are too."""
-    random = np.random.default_rng(0)
-    for curve, eta in CURVES.items():
-        for rows in (200, 1000, 10_000, 100_000):
-            z = random.normal(size=200_000)
-            population = eta(z)
-            for metric, title in METRICS.items():
-                values: dict[str, list[float]] = {"macro": [], "shrunken": []}
-                for _ in range(repetitions if rows < 100_000 else max(2, repetitions // 4)):
-                    margin = random.normal(size=rows)
-                    truth = random.random(rows) < eta(margin)
-                    for tuner in values:
-                        accepted = TUNERS[tuner](truth[:, None], margin[:, None], metric).predict(z[:, None])[:, 0]
-                        tp, fp = (population * accepted).mean(), ((1 - population) * accepted).mean()
-                        prior = population.mean()
-                        values[tuner].append(get_metric(metric).value(fp, prior - tp, prior))
-                difference = np.array(values["shrunken"]) - np.array(values["macro"])
-                error = difference.std(ddof=1) / np.sqrt(len(difference))
-                row = (
-                    f"| {curve} | {rows:,} | {title.removeprefix('macro-')} | {np.mean(values['macro']):.4f} | "
-                    f"{np.mean(values['shrunken']):.4f} | {difference.mean():+.4f} ± {error:.4f} |"
-                )
-                print(row, flush=True)
-                yield row
+def curve_values(curve: str, rows: int, kind: str, draw: int) -> dict[str, tuple[float, float]]:
+    """The metrics' values on the population, tuned without shrinkage and with, for one draw of tuning rows."""
+    eta, score = CURVES[curve]
+    labels, is_odd = KINDS[kind], kind == "1 odd of 20"
+    random = np.random.default_rng([draw, rows, labels, list(CURVES).index(curve)])
+    shift = np.linspace(-0.5, 0.5, labels) if labels > 1 else np.zeros(1)
+    shift[0] *= not is_odd
+    margin = random.normal(size=(rows, labels))
+    probability = (CURVES["sigmoid"][0] if is_odd else eta)(margin - shift)
+    if is_odd:
+        probability[:, 0] = eta(margin[:, 0])
+    scores = score(margin)
+    truth = random.random((rows, labels)) < probability
+    judged = range(1 if is_odd else labels)
+    values = {}
+    for metric in METRICS:
+        cuts = [TUNERS[tuner](truth, scores, metric) for tuner in ("macro", "shrunken")]
+        found = [
+            [
+                population_value(metric, eta(POPULATION - shift[i]), score(POPULATION) >= cut.thresholds[i])
+                for i in judged
+            ]
+            for cut in cuts
+        ]
+        values[metric] = (float(np.mean(found[0])), float(np.mean(found[1])))
+    return values
+
+
+def population_value(metric: str, eta: np.ndarray, accepted: np.ndarray) -> float:
+    """A metric where the probabilities are known."""
+    prior, tp, fp = eta.mean(), (eta * accepted).mean(), ((1 - eta) * accepted).mean()
+    return float(get_metric(metric).value(fp, prior - tp, prior))
+
+
+def known_curves(repetitions: int, jobs: int) -> Iterator[str]:
+    """A row for each curve, number of labels and of rows, and metric."""
+    pool = ProcessPoolExecutor(jobs)
+    for kind, labels in KINDS.items():
+        for rows in (200, 1000, 10_000, 100_000)[: 3 if "odd" in kind else 4]:
+            draws = min(6 * repetitions, max(5, 40_000 * repetitions // (rows * labels)))
+            for curve in CURVES:
+                if kind == "1 odd of 20" and curve in ("sigmoid", "σ(f)²"):
+                    continue
+                found = list(pool.map(partial(curve_values, curve, rows, kind), range(draws), chunksize=5))
+                for metric, title in METRICS.items():
+                    plain, shrunken = np.array([values[metric] for values in found]).T
+                    difference = shrunken - plain
+                    error = difference.std(ddof=1) / np.sqrt(draws)
+                    row = (
+                        f"| {curve} | {kind} | {rows:,} | {title.removeprefix('macro-')} | {draws} "
+                        f"| {plain.mean():.4f} | {shrunken.mean():.4f} | {difference.mean():+.4f} ± {error:.4f} |"
+                    )
+                    print(row, flush=True)
+                    yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--data", default="scene,yeast,mediamill")
+    parser.add_argument("--part", choices=("data", "curves", "all"), default="all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*did not converge.*")
-    names, repetitions = arguments.data.split(","), arguments.repetitions
+    if arguments.part != "curves":
+        write_data(arguments.data.split(","), arguments.repetitions, arguments.jobs)
+    if arguments.part != "data":
+        write_curves(arguments.repetitions, arguments.jobs)
+
+
+def write_data(names: list[str], repetitions: int, jobs: int) -> None:
     few = [name for name in names if name != "mediamill"]
+    command = f"python benchmarks/shrinkage.py --part data --repetitions {repetitions} --data {','.join(names)}"
     text = [
         "# Shrinkage on the paper's multilabel data\n",
-        f"Made by `python benchmarks/shrinkage.py --repetitions {repetitions} --data {arguments.data}`. Test macro-F "
-        "and macro-AM, mean over repetitions; differences with paired standard errors. A label without positives "
-        'counts 0 in macro-F and is left out of macro-AM. *shrunken* is `shrinkage="auto"`, *label-free* is '
-        "`tune_expected` on the model's own probabilities.\n",
+        f"Made by `{command}`. Test macro-F and macro-AM, mean over repetitions; differences with paired standard "
+        "errors. A label without positives counts 0 in macro-F and is left out of macro-AM. *shrunken* is "
+        '`shrinkage="auto"`, *label-free* is `tune_expected` on the model\'s own probabilities.\n',
     ]
-    for title, step_1, scaling, chosen, warp in (
-        ("Logistic regression, C = 1, standardised features", "linear", "standardised", names, lambda p: p),
-        ("The same on raw features", "linear", "raw", names, lambda p: p),
-        ("The same on standardised features, scores σ(f)²", "linear", "standardised", few, lambda p: p**2),
-        ("Decision trees as step 1", "tree", "standardised", few, lambda p: p),
-        ("10-NN as step 1", "k-NN", "standardised", few, lambda p: p),
+    for section in (
+        Section("Logistic regression, C = 1, standardised features", "linear", "standardised", names),
+        Section("The same on raw features", "linear", "raw", names),
+        Section("The same on standardised features, scores σ(f)²", "linear", "standardised", few, power=2),
+        Section("Decision trees as step 1", "tree", "standardised", few),
+        Section("10-NN as step 1", "k-NN", "standardised", few),
     ):
-        found = list(cells(chosen, step_1, scaling, repetitions, warp))
-        text += [f"## {title}\n", HEAD, *(cell.row() for cell in found), "", summary(found), ""]
-    text += [
-        "## One label with a known calibration curve\n",
-        "Values on the population. The curves that jump are what the calibration cannot follow.\n",
-        "| curve | tuning rows | metric | macro | shrunken | difference |\n|---|---|---|---|---|---|",
-        *single_labels(2 * repetitions),
+        found = section.cells(repetitions, jobs)
+        text += [f"## {section.title}\n", HEAD, *(cell.row() for cell in found), "", summary(found), ""]
+    (RESULTS / "shrinkage.md").write_text("\n".join(text))
+
+
+def write_curves(repetitions: int, jobs: int) -> None:
+    text = [
+        "# Shrinkage where the calibration curve is known\n",
+        f"Made by `python benchmarks/shrinkage.py --part curves --repetitions {repetitions}`. Values on the "
+        'population, mean over draws of the tuning rows: κ = 0 and `shrinkage="auto"`; differences with paired '
+        "standard errors. Margins are normal; *20* labels have the same curve, their margins shifted; *1 odd of 20* "
+        "stands among 19 sigmoids, and the values are its own.\n",
+        "| curve | labels | tuning rows | metric | draws | κ = 0 | shrunken | difference |\n"
+        "|---|---|---|---|---|---|---|---|",
+        *known_curves(repetitions, jobs),
         "",
     ]
-    RESULTS.write_text("\n".join(text))
+    (RESULTS / "shrinkage_curves.md").write_text("\n".join(text))
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ def tune_expected(
     return replace(
         result,
         shrinkage=np.full(len(names), np.inf),
-        calibration=expected.calibration.family,
+        calibration=str(expected.calibration),
         zero_division=float(zero_division),
     )
 
@@ -270,7 +270,7 @@ def _shrunken(
             intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
         confusion = source.confusion_at(thresholds)
         result = _result(source, objective, names, average, thresholds, intervals, confusion, shared=shared)
-    return replace(result, shrinkage=smoothed.kappa, calibration=smoothed.calibration.family)
+    return replace(result, shrinkage=smoothed.kappa, calibration=str(smoothed.calibration))
 
 
 def _result(

@@ -107,16 +107,18 @@ class LabelEntries:
         if not len(self.keys):
             none = np.zeros(0)
             return Groups(np.zeros_like(self.starts), none, none, none, np.inf, -np.inf)
-        sizes, counts = np.diff(self.starts), np.zeros(len(self.totals), dtype=np.int64)
-        edges = []
-        for size in np.unique(sizes[sizes > 0]).tolist():
-            same, inner = np.flatnonzero(sizes == size), group_edges(size)
-            counts[same] = len(inner)
-            edges.append((self.starts[same][:, None] + inner).ravel())
-        first = np.sort(np.concatenate(edges))
+        sizes = np.diff(self.starts)
+        edges = [
+            (self.starts[:-1][sizes == size][:, None] + group_edges(size)).ravel()
+            for size in np.unique(sizes[sizes > 0]).tolist()
+        ]
+        new = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))
+        new[self.starts[:-1][sizes > 0]] = True
+        # Rows of one score are not told apart: a group begins where a score does.
+        first = np.unique(np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))[np.concatenate(edges)])
         middle = (first + np.append(first[1:], len(self.keys))) // 2
         return Groups(
-            starts=np.concatenate(([0], np.cumsum(counts))),
+            starts=np.searchsorted(first, self.starts),
             scores=scores_of_keys(self.keys[middle]),
             negative=np.add.reduceat(self.negative.astype(float), first),
             positive=np.add.reduceat(self.positive.astype(float), first),

@@ -9,18 +9,28 @@ where η̂ is a probability that was calibrated on the tuning rows themselves: a
 curve of all labels as far as the labels agree (empirical Bayes). κ = 0 tunes on the labels alone; κ → ∞ on the model
 alone. As n₊ grows the labels win: for a fixed κ every guarantee stays, with an extra regret of at most 4Dρ/γ.
 
-κ is the number of positives that the model's curve is worth. Seen as the concentration of a Dirichlet process around
-the model's distribution of the positives over the scores, it has a likelihood: were the model right, the positives
-would fall into bins of equal expected mass as evenly as in a multinomial; the worse it is, the more unevenly. `"auto"`
-weighs a bounded grid of κ by that likelihood, with weights that the labels share.
+`"auto"` finds η̂ and κ from the same rows:
+
+1. A curve for each label, sigmoid or beta, whichever family has the larger evidence.
+2. Where the rows refute the curves, these are corrected in blocks of scores (`blocks`): all labels together, by the
+   values of their curves, then each label by its scores.
+3. κ is the number of positives that the curve is worth. Seen as the concentration of a Dirichlet process around the
+   curve's distribution of the positives over the scores, it has a likelihood: were the curve right, the positives would
+   fall into bins of equal expected mass as evenly as in a multinomial; the worse it is, the more unevenly. A bounded
+   grid of κ is weighed by that likelihood, with weights that the labels share.
+4. A curve is not worth more than what it has learnt from: κ is at most half of the label's own positives and three
+   times those of the other labels, and the latter count only as far as nothing refutes the curve. So a curve that is
+   refuted, or that no other label shares, leaves the label near its own rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from surecut.multilabel.blocks import Atoms, Correction, corrections
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,11 +43,21 @@ GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 POSITIVES_PER_BIN = 4
 MOST_BINS = 50
 
+LEAST_POSITIVES = 8
+"""Of a label with fewer its own rows refute nothing."""
+
+NEGLIGIBLE = 0.01
+"""Corrections that are less likely than this are left out."""
+
 LABELS_AT_ONCE = 2048
 """Labels whose curves are fitted together; what they have in common is learnt from no more than these."""
 
 FAMILIES = ("sigmoid", "beta")
 """Platt's curve, and the beta calibration, whose two ends have slopes of their own."""
+
+OWN_SHARE, OTHERS_SHARE = 0.5, 3.0
+"""What a label's own positives, to which its curve was fitted, and those of other labels count in the most that the
+curve is worth. (Tried for the latter: 1 costs where labels are few, 10 brings no more than 3.)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +123,11 @@ def group_edges(entries: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Probabilities of labels from their scores: a curve per label, in one of two families.
+    """Probabilities of labels from their scores: a curve per label, in one of two families, and what corrects it.
 
     The scores of all labels are first put on one logit scale; a label's curve is linear in that logit (sigmoid), or
-    in the logarithms of the two probabilities (beta).
+    in the logarithms of the two probabilities (beta). Where the rows refute the curves they are corrected in blocks:
+    first all labels at once, by the values of their curves, then each label by its scores.
     """
 
     family: str
@@ -115,9 +136,38 @@ class Calibration:
     slope: float
     intercept: float
     coefficients: NDArray[np.float64]
+    of_all: Correction | None = None
+    of_label: dict[int, Correction] = field(default_factory=dict)
+    refuted_together: float = 0.0
+    refuted_alone: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    """How likely it is that the curves, or a label's own curve, need their corrections."""
+
+    @property
+    def refuted(self) -> NDArray[np.float64]:
+        """How likely it is of each label that its curve is wrong."""
+        return 1 - (1 - self.refuted_together) * (1 - self.refuted_alone)
+
+    def __str__(self) -> str:
+        """The family, and which corrections are more likely than not."""
+        labels, alone = len(self.refuted_alone), int((self.refuted_alone > 0.5).sum())
+        told = ["all labels together"] if self.refuted_together > 0.5 else []
+        told += [f"{alone} of {labels} labels" if labels > 1 else "its rows refute it"] if alone else []
+        joint = "corrected: " if labels == 1 else "corrected for "
+        return self.family + (f", {joint}{' and for '.join(told)}" if told else "")
 
     def probability(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
-        """η̂ of scores, each of which belongs to a label."""
+        """η̂ of scores, each of which belongs to a label; labels in ascending order."""
+        eta = self.curve(scores, label)
+        if self.of_all is not None:
+            eta = self.of_all(eta, eta)
+        for one in np.unique(label).tolist():
+            if one in self.of_label:
+                part = slice(*np.searchsorted(label, [one, one + 1]))
+                eta[part] = self.of_label[one](scores[part], eta[part])
+        return eta
+
+    def curve(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same without corrections."""
         features = _features(self.logit(scores), self.family)
         return _sigmoid(np.einsum("nd,nd->n", features, self.coefficients[label]))
 
@@ -151,7 +201,46 @@ def calibrate(groups: Groups) -> Calibration:
             for part in np.array_split(np.arange(labels), max(1, -(-labels // LABELS_AT_ONCE)))
         ]
     )
-    return Calibration(chosen.family, is_probability, limits, slope, intercept, coefficients)
+    return _corrected(groups, Calibration(chosen.family, is_probability, limits, slope, intercept, coefficients))
+
+
+def _corrected(groups: Groups, calibration: Calibration) -> Calibration:
+    """The calibration with what its own rows have against it: all labels' rows at once, then each label's."""
+    labels = len(groups.starts) - 1
+    label = np.repeat(np.arange(labels), np.diff(groups.starts))
+    eta = calibration.curve(groups.scores, label)
+    if labels > 1 and len(eta):
+        order = np.argsort(-eta, kind="stable")
+        ordered = eta[order]
+        (of_all,), evidence = corrections([Atoms.of(ordered, groups.negative[order], groups.positive[order], ordered)])
+        together = float(_share_of_corrected(evidence)[0])
+        of_all = of_all.weighed(together)
+        calibration = replace(calibration, of_all=of_all, refuted_together=together)
+        eta = of_all(eta, eta)
+    rarer = np.minimum(*(np.bincount(label, w, minlength=labels) for w in (groups.positive, groups.negative)))
+    enough = np.flatnonzero(rarer >= LEAST_POSITIVES)
+    parts = [slice(groups.starts[one], groups.starts[one + 1]) for one in enough]
+    found, evidence = corrections(
+        [Atoms.of(groups.scores[part], groups.negative[part], groups.positive[part], eta[part]) for part in parts]
+    )
+    alone = np.zeros(labels)
+    alone[enough] = _share_of_corrected(evidence)
+    of_label = {
+        one: correction.weighed(alone[one])
+        for one, correction in zip(enough.tolist(), found, strict=True)
+        if alone[one] > NEGLIGIBLE
+    }
+    return replace(calibration, of_label=of_label, refuted_alone=alone)
+
+
+def _share_of_corrected(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How likely it is of each label that its curve needs correction, given how many labels' curves do."""
+    share = 0.5
+    weights = np.full(len(evidence), share)
+    for _ in range(50):
+        weights = _sigmoid(evidence + np.log(share / (1 - share)))
+        share = (weights.sum() + 1) / (len(weights) + 2)
+    return weights
 
 
 def shares(
@@ -163,7 +252,11 @@ def shares(
     if kappa != "auto":
         return np.asarray(float(kappa) / (counted + float(kappa)))
     weights = _grid_weights(groups, calibration)
-    return np.asarray((weights * (GRID / (counted[:, None] + GRID))).sum(axis=1))
+    others = OTHERS_SHARE * (1 - calibration.refuted) * (counted.sum() - counted)
+    grid = np.minimum(GRID, (OWN_SHARE * counted + others)[:, None])
+    with np.errstate(invalid="ignore"):  # no positive at all: the label takes the shared threshold
+        rho = np.nan_to_num(grid / (counted[:, None] + grid), nan=1.0)
+    return np.asarray((weights * rho).sum(axis=1))
 
 
 def effective_kappa(rho: NDArray[np.float64], metric: Metric, totals: NDArray[Any]) -> NDArray[np.float64]:
@@ -207,7 +300,7 @@ def _likelihood(groups: Groups, calibration: Calibration) -> NDArray[np.float64]
 
     labels = len(groups.starts) - 1
     label = np.repeat(np.arange(labels), np.diff(groups.starts))
-    expected = (groups.negative + groups.positive) * calibration.probability(groups.scores, label)
+    expected = (groups.negative + groups.positive) * calibration.curve(groups.scores, label)
     total = np.bincount(label, expected, minlength=labels)
     found = np.bincount(label, groups.positive, minlength=labels)
     bins = np.clip(np.minimum(total, found) // POSITIVES_PER_BIN, 1, MOST_BINS).astype(np.int64)

@@ -30,7 +30,8 @@ COARSE = np.uint64(36)
 class Given:
     """Scores that are probabilities already."""
 
-    family = "given"
+    def __str__(self) -> str:
+        return "given"
 
     def probability(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
         return scores
