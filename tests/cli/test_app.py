@@ -221,7 +221,9 @@ class TestPositiveLabel:
 
     def test_a_note_stays_out_of_the_output(self, worded):
         result = run("tune", worded, "--pos-label", "ja", "--format", "json")
-        assert json.loads(result.stdout)["cuts"][0]["pos_label"] == "ja"
+        document = json.loads(result.stdout)
+        assert document["cuts"][0]["pos_label"] == "ja"
+        assert "holds percentages" in document["notes"][0]
         assert "holds percentages" in result.stderr
 
 

@@ -252,6 +252,7 @@ def tune(
                     "label": rows.label,
                     "positive": rows.positive,
                     "score": rows.score,
+                    "notes": list(rows.notes),
                     "cuts": tuned.documents(),
                 }
             )
