@@ -1,9 +1,13 @@
 """What can be promised of a cut: limits for new rows, constraints that hold there, and whether anything has moved.
 
 `certifying` has `certify`, which chooses a method and refuses what it cannot promise. Each method is one file:
-`holdout`, `uniform`, `theorem`, `bootstrap`; what it returns is in `certificate`. Beneath them are `confidence` (limits
-of shares and of metrics), `counts` (what rows say of a cut), `priors` and `resampling`. `assurance` is for constraints,
-`drift` the check after deployment. The public names are in `surecut`.
+`holdout` (and `groups`, for rows that come in groups), `uniform`, `theorem`, `bootstrap`; what it returns is in
+`certificate`. `labels` has the same for cuts of many labels. `promises` tells whether a cut's constraints hold on new
+rows, `assurance` finds cuts whose constraints do, `drift` is the check after deployment.
+
+Beneath them: `confidence` has limits of shares and of metrics, `clusters` those of independent clusters of rows that
+depend on each other, `averages` those of a mean of many labels; `counts` and `cells` are what rows say of a cut, of one
+label and of many; `priors` and `resampling` are what they say. The public names are in `surecut`.
 
 To add a method: write a file with a function that returns a `Certificate`, say in its docstring why the limits hold,
 name it in `certifying.METHODS` and call it there, and simulate its coverage in ``tests/certificates/test_coverage.py``.
