@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ def test_csv_files_and_globs(tmp_path, sample_of, make, same):
     (tmp_path / "folder").mkdir()
     make.parquet(frame, tmp_path / "folder")
     same.cut(tune_frame(tmp_path / "folder", label="label", score="score"), expected)
+
+
+@pytest.mark.parametrize("library", ["duckdb", "pyarrow"])
+def test_what_is_not_installed_is_named(library, tmp_path, monkeypatch, make):
+    path = make.parquet(make.many(10), tmp_path)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"reading files needs {library}: pip install surecut\[files\]"):
+        tune_frame(path, label="label", score="score")
 
 
 LABELS, SCORES = [0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75]
