@@ -8,7 +8,7 @@ are collected and sorted.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
     from surecut.search import Objective
 
-ROWS_PER_BIN = 64
+GROUP = 16
+"""Bins are first judged in groups of so many."""
+
+ROWS_PER_BIN = 32
 """About so many rows share a bin, if scores are spread evenly: finer bins take longer to judge than they save."""
 
 MOST_BITS = 13
@@ -89,7 +92,8 @@ class BinnedLabels:
         scores, is_positive = self._scores[columns], self._truth[columns]
         bits = bits_for(scores.shape[1])
         bins = [first_bins(column[:: 1 + len(column) // SAMPLE].copy(), bits) for column in scores]
-        counts = np.zeros((len(bins), 2 * max(int(one.half) for one in bins), 2), dtype=np.int32)
+        width = 2 * max(int(one.half) for one in bins)
+        counts = np.zeros((len(bins), width + -width % GROUP, 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
             rows = scores[i].view(np.int64), is_positive[i], NO_WEIGHTS
@@ -99,8 +103,8 @@ class BinnedLabels:
             checksums[i] = checksum % 2**64
             found[one.half] += found[one.half - 1]  # the bins on both sides of zero are one
             found[one.half - 1] = 0
-        needed, above, totals = needed_bins(counts, self._objective)
-        entries = self._entries(scores, is_positive, bins, counts, needed, above)
+        needed, totals = needed_bins(counts, self._objective)
+        entries = self._entries(scores, is_positive, bins, counts, needed)
         cuts = LabelEntries(*entries, totals, self._dtype, weighted=False).best_cuts(self._objective, names)
         return replace(cuts, checksums=checksums)
 
@@ -110,14 +114,13 @@ class BinnedLabels:
         is_positive: NDArray[np.uint8],
         bins: list[FirstBins],
         counts: NDArray[np.int32],
-        needed: tuple[NDArray[np.int64], NDArray[np.int64]],
-        above: NDArray[np.int64],
+        needed: Needed,
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
         """Where each label's entries start, keys, positives and negatives, descending: the rows in needed bins.
 
         What lies in other bins is added to the next entry below, so that sums are those of all rows.
         """
-        label, which = needed
+        label, which, _ = needed
         low, high = FirstBins(*np.array(bins)[label].T).ends(which)
         edges = np.searchsorted(label, np.arange(len(bins) + 1))
         parts = []
@@ -135,9 +138,7 @@ class BinnedLabels:
         negative = 1 - positive
         masses = counts[label, which].astype(np.int64)
         first = np.concatenate(([0], np.cumsum(masses.sum(axis=1))))[:-1]  # where each bin's entries start
-        done = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(masses, axis=0)))
-        skipped = above - (done[:-1] - done[edges[label]])  # of all rows above a bin those that are no entries
-        skipped[1:] -= np.where((label[1:] == label[:-1])[:, None], skipped[:-1], 0)
+        skipped = needed.skipped(masses)
         negative[first] += skipped[:, 0]
         positive[first] += skipped[:, 1]
         return starts, keys, positive, negative
@@ -176,25 +177,64 @@ class Turned:
         self._held = range(start, stop)
 
 
-def needed_bins(
-    counts: NDArray[np.int32], objective: Objective
-) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
-    """Bins in which a label's optimum may hide, and those beside an edge that may win: label after label, descending;
-    the rows above each of them, by class; and each label's totals.
+class Needed(NamedTuple):
+    """Bins that are needed, label after label, descending: label, bin, and the rows above the bin by class."""
 
-    `counts` has shape (labels, bins, 2). As in `search`: a cut inside a bin accepts at most all of its positives and
-    none of its negatives; among ties the highest wins, so that an edge may win only if it ties with the best and no
-    higher edge is as good.
+    label: NDArray[np.int64]
+    which: NDArray[np.int64]
+    above: NDArray[np.int64]
+
+    def skipped(self, masses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows between each bin and the one before it, by class; `masses` are those in the bins."""
+        done = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(masses, axis=0)))
+        first = np.searchsorted(self.label, self.label)
+        skipped = self.above - (done[:-1] - done[first])  # all that is above, but for the bins before
+        skipped[1:] -= np.where((self.label[1:] == self.label[:-1])[:, None], skipped[:-1], 0)
+        return np.asarray(skipped)
+
+
+def needed_bins(counts: NDArray[np.int32], objective: Objective) -> tuple[Needed, NDArray[np.int64]]:
+    """Bins in which a label's optimum may hide, and those beside an edge that may win; and each label's totals.
+
+    `counts` has shape (labels, bins, 2). Bins are judged in groups first: where a group is not needed, none of its
+    bins is.
     """
-    labels = len(counts)
-    used = np.flatnonzero(np.bitwise_or.reduce(counts.reshape(labels, -1), axis=0)) // 2
-    highest = int(used[-1])
-    negative, positive = (counts[:, used[0] : highest + 1, cell][:, ::-1] for cell in (0, 1))  # descending
-    fp, tp = (np.zeros((labels, negative.shape[1] + 1)) for _ in range(2))  # floats, which metrics make of them anyway
-    np.cumsum(negative, axis=1, out=fp[:, 1:])
-    np.cumsum(positive, axis=1, out=tp[:, 1:])
-    totals = np.column_stack((fp[:, -1], tp[:, -1])).astype(np.int64)
-    tn, fn = fp[:, -1:] - fp, tp[:, -1:] - tp
+    labels, bins, _ = counts.shape
+    groups = counts.reshape(labels, bins // GROUP, GROUP, 2)
+    both = counts.view(np.int64).reshape(labels, bins // GROUP, GROUP).sum(axis=2)  # two counts in one number
+    totals = both.sum(axis=1)[:, None].view(np.int32).astype(np.int64)
+    used = np.flatnonzero(np.bitwise_or.reduce(both, axis=0))
+    stretch = slice(int(used[0]), int(used[-1]) + 1)
+    coarse = np.ascontiguousarray(both[:, stretch][:, ::-1]).view(np.int32).reshape(labels, -1, 2)
+    opened = _judged(coarse, totals, np.False_, objective)
+    opened = opened._replace(which=stretch.stop - 1 - opened.which)
+
+    # What is in question, group after group: what was skipped before it, as one idle bin, and its own bins.
+    own = groups[opened.label, opened.which][:, ::-1]
+    turn = np.arange(len(opened.label)) - np.searchsorted(opened.label, opened.label)
+    fine = np.zeros((labels, int(turn.max(initial=0)) + 1, GROUP + 1, 2), dtype=np.int64)
+    fine[opened.label, turn, 0] = opened.skipped(own.sum(axis=1, dtype=np.int64))
+    fine[opened.label, turn, 1:] = own
+    idle = np.arange(fine.shape[1] * (GROUP + 1)) % (GROUP + 1) == 0
+    needed = _judged(fine.reshape(labels, -1, 2), totals, idle, objective)
+    turn, place = np.divmod(needed.which, GROUP + 1)
+    group = opened.which[np.searchsorted(opened.label, needed.label) + turn]
+    return needed._replace(which=group * GROUP + GROUP - place), totals
+
+
+def _judged(
+    counts: NDArray[Any], totals: NDArray[np.int64], idle: NDArray[np.bool_] | np.bool_, objective: Objective
+) -> Needed:
+    """Which of some bins, in descending order, are needed.
+
+    As in `search`: a cut inside a bin accepts at most all of its positives and none of its negatives; among ties the
+    highest wins, so that an edge may win only if it ties with the best and no higher edge is as good.
+    """
+    labels, bins, _ = counts.shape
+    fp, tp = (np.zeros((labels, bins + 1)) for _ in range(2))  # floats, which metrics make of them anyway
+    np.cumsum(counts[..., 0], axis=1, out=fp[:, 1:])
+    np.cumsum(counts[..., 1], axis=1, out=tp[:, 1:])
+    tn, fn = totals[:, :1] - fp, totals[:, 1:] - tp
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
         corner = Confusion(tp[:, 1:], fp[:, :-1], fn[:, 1:], tn[:, :-1])
@@ -203,21 +243,19 @@ def needed_bins(
     best = values.max(axis=1, keepdims=True)
     least = best - TIE * np.abs(np.where(np.isinf(best), 0.0, best))
     occupied = tp[:, 1:] + fp[:, 1:] > tp[:, :-1] + fp[:, :-1]
-    place = np.arange(occupied.shape[1])
-    above_best = place < values.argmax(axis=1)[:, None]
-    needed = occupied & np.where(above_best, bounds >= least, bounds > best)  # NaN is neither
+    above_best = np.arange(bins) < values.argmax(axis=1)[:, None]
+    needed = occupied & ~idle & np.where(above_best, bounds >= least, bounds > best)  # NaN is neither
     label, edge = np.nonzero(values >= least)
     highest_yet = np.maximum.accumulate(values, axis=1)
     wins = (edge == 0) | (values[label, edge] > highest_yet[label, np.maximum(edge - 1, 0)])
     label, edge = label[wins], edge[wins]
     # Edge i lies below bins 0 … i − 1: beside it stand the nearest occupied bins of the label on both sides.
     everywhere = np.flatnonzero(occupied)
-    below = np.searchsorted(everywhere, label * len(place) + edge)
+    below = np.searchsorted(everywhere, label * bins + edge)
     for beside in (below - 1, below):
         inside = (beside >= 0) & (beside < len(everywhere))
-        of_label, at = np.divmod(everywhere[beside[inside]], len(place))
+        of_label, at = np.divmod(everywhere[beside[inside]], bins)
         own = of_label == label[inside]
         needed[of_label[own], at[own]] = True
-    label, at = np.nonzero(needed & has_classes(objective.metric, totals)[:, None])
-    above = np.column_stack((fp[label, at], tp[label, at])).astype(np.int64)
-    return (label, highest - at), above, totals
+    label, at = np.nonzero(needed & ~idle & has_classes(objective.metric, totals)[:, None])
+    return Needed(label, at, np.column_stack((fp[label, at], tp[label, at])).astype(np.int64))
