@@ -275,17 +275,16 @@ def quality(rows: int, labels: int, repetitions: int) -> list[str]:
         less = np.array(found[AUTO.name, scale]) - values
         return f"{values.mean():.4f} ({less.mean():+.4f} ± {less.std(ddof=1) / repetitions**0.5:.4f})"
 
-    means = {key: np.mean(values) for key, values in found.items()}
-    beaten = all(
-        max(means[SURECUT.name, scale], means[AUTO.name, scale]) >= means[peer.name, scale]
-        for peer in installed(PEERS)
-        for scale in scales
-    )
+    def is_beaten(peer: Competitor, scale: str) -> bool:
+        less = np.array(found[AUTO.name, scale]) - np.array(found[peer.name, scale])
+        return bool(less.mean() < -2 * less.std(ddof=1) / repetitions**0.5)
+
+    lost = [f"{peer.name} ({scale})" for peer in installed(PEERS) for scale in scales if is_beaten(peer, scale)]
     return [
         f"## Macro-F1 on {test_rows:,} new rows, after tuning on {rows:,} rows of {labels} labels",
         table(["tuner", *scales], [[one.name, *(cell(one, scale) for scale in scales)] for one in contenders]),
         f'Means of {repetitions} repetitions; in brackets what `shrinkage="auto"` is better by, with its paired '
-        f"standard error. No peer above surecut on either scale: {verdict(beaten)}.",
+        f"standard error. Peers above it by two standard errors: {', '.join(lost) or 'none'}.",
     ]
 
 

@@ -41,7 +41,7 @@ SAMPLE = 512
 LABELS_AT_ONCE = 32
 """Labels that are copied together: their scores of a row are a few whole cache lines."""
 
-COPIED_SHARE = 16
+COPIED_SHARE = 13
 """At most one in so many bytes is copied at a time, by all threads together."""
 
 ROWS_AT_ONCE = 512
