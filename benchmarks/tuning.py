@@ -565,6 +565,8 @@ def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 
 def duration(seconds: float) -> str:
     """Three digits, in the unit that suits."""
+    if seconds >= 1000:
+        return f"{seconds:,.0f} s"
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"

@@ -60,7 +60,7 @@ class FirstBins(NamedTuple):
         from_zero = which - self.half
         distance = (self.smallest + (np.maximum(np.abs(from_zero), 1) << self.shift)).view(np.uint64)
         low = np.where(from_zero > 0, SIGN + distance, SIGN - distance)
-        high = low + ((np.int64(1) << self.shift) - 1).astype(np.uint64)
+        high = low + ((np.uint64(1) << self.shift.astype(np.uint64)) - np.uint64(1))
         high = np.where(from_zero == 0, (SIGN + distance) - np.uint64(1), high)
         lowest, highest = np.where(self.half > 1, 0, self.half), 2 * self.half - 1
         low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)

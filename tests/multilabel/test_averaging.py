@@ -31,6 +31,10 @@ SCORES = {
     "normal": lambda random, shape: random.normal(size=shape),
     "tied": lambda random, shape: np.round(random.random(shape), 1),
     "float32": lambda random, shape: random.normal(size=shape).astype(np.float32),
+    "float16": lambda random, shape: random.normal(size=shape).astype(np.float16),
+    "float32 infinities": lambda random, shape: random.choice(
+        [np.inf, -np.inf, np.finfo(np.float32).max, 0.0, 1.0], size=shape
+    ).astype(np.float32),
     "integers": lambda random, shape: random.integers(-3, 3, size=shape),
     "infinities": lambda random, shape: random.choice([np.inf, -np.inf, 0.0, 1.0], size=shape),
     "outliers": lambda random, shape: random.normal(size=shape) * 10.0 ** random.integers(-300, 300, size=shape),

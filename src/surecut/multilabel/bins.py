@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from surecut._inputs import as_doubles
 from surecut._kernels import FirstBins, Kernels, compiled, first_bins, ordered_keys, score_ranges
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
@@ -40,11 +41,8 @@ SAMPLE = 512
 LABELS_AT_ONCE = 32
 """Labels that are copied together: their scores of a row are a few whole cache lines."""
 
-COPIED_SHARE = 12
+COPIED_SHARE = 13
 """At most one in so many bytes is copied at a time, by all threads together."""
-
-CACHE_LINE = 64
-"""Bytes."""
 
 ROWS_AT_ONCE = 512
 """Rows of a matrix that are turned into columns together, while they are in cache."""
@@ -68,7 +66,8 @@ def kernels_for(scores: NDArray[Any], objective: Objective) -> Kernels | None:
 
 def labels_at_once(scores: NDArray[Any], workers: int) -> int:
     """How many labels a thread should work on together: few enough for memory, and whole cache lines if they can be."""
-    labels = min(LABELS_AT_ONCE, scores.nbytes // (COPIED_SHARE * workers * 8 * len(scores)))
+    copied = len(scores) * (scores.itemsize + 1)
+    labels = min(LABELS_AT_ONCE, scores.nbytes // (COPIED_SHARE * workers * copied))
     return max(1, labels - labels % 8 if labels > 8 else labels)
 
 
@@ -82,8 +81,7 @@ class BinnedLabels:
 
     def __init__(self, kernels: Kernels, scores: NDArray[Any], truth: NDArray[Any], objective: Objective) -> None:
         self._kernels = kernels
-        self._dtype = scores.dtype
-        self._scores = Turned(scores, np.dtype(np.float64))
+        self._scores = Turned(scores, scores.dtype)
         self._truth = Turned(truth, np.dtype(np.uint8))
         self._objective = objective
 
@@ -91,12 +89,12 @@ class BinnedLabels:
         """The best cuts of some labels; None where a score is NaN, which whoever sorts will say."""
         scores, is_positive = self._scores[columns], self._truth[columns]
         bits = bits_for(scores.shape[1])
-        bins = [first_bins(column[:: 1 + len(column) // SAMPLE].copy(), bits) for column in scores]
+        bins = [first_bins(as_doubles(column[:: 1 + len(column) // SAMPLE]), bits) for column in scores]
         width = 2 * max(int(one.half) for one in bins)
         counts = np.zeros((len(bins), width + -width % GROUP, 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
-            rows = scores[i].view(np.int64), is_positive[i], NO_WEIGHTS
+            rows = as_doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
             _, nans, checksum = self._kernels.histogram(*rows, POSITIVE, NEGATIVE, one, found, found)
             if nans:
                 return None
@@ -105,12 +103,12 @@ class BinnedLabels:
             found[one.half - 1] = 0
         needed, totals = needed_bins(counts, self._objective)
         entries = self._entries(scores, is_positive, bins, counts, needed)
-        cuts = LabelEntries(*entries, totals, self._dtype, weighted=False).best_cuts(self._objective, names)
+        cuts = LabelEntries(*entries, totals, scores.dtype, weighted=False).best_cuts(self._objective, names)
         return replace(cuts, checksums=checksums)
 
     def _entries(
         self,
-        scores: NDArray[np.float64],
+        scores: NDArray[Any],
         is_positive: NDArray[np.uint8],
         bins: list[FirstBins],
         counts: NDArray[np.int32],
@@ -128,11 +126,11 @@ class BinnedLabels:
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
                 ranges = joined_ranges(low[own][::-1], high[own][::-1])
-                parts.append(self._kernels.inside(scores[i], *score_ranges(*ranges)))
+                parts.append(self._kernels.inside(as_doubles(scores[i]), *score_ranges(*ranges)))
             else:
                 parts.append(np.zeros(0, dtype=np.int64))
         starts = np.concatenate(([0], np.cumsum([len(where) for where in parts])))
-        keys = ordered_keys(np.concatenate([scores[i][where] for i, where in enumerate(parts)]))
+        keys = ordered_keys(as_doubles(np.concatenate([scores[i][where] for i, where in enumerate(parts)])))
         classes = np.concatenate([is_positive[i][where] for i, where in enumerate(parts)])
         keys, positive = sorted_runs(starts, keys, classes)
         negative = 1 - positive
@@ -145,36 +143,22 @@ class BinnedLabels:
 
 
 class Turned:
-    """A matrix of which some columns at a time are asked for as rows. What was given before may be written over.
-
-    Where its entries are small, so many columns are turned ahead that a row's are a whole cache line.
-    """
+    """A matrix of which some columns at a time are asked for as rows. What was given before is written over."""
 
     def __init__(self, matrix: NDArray[Any], dtype: np.dtype[Any]) -> None:
         self._matrix = matrix
         self._room = np.empty((0, len(matrix)), dtype=dtype)
-        self._held = range(0)
-        self._ahead = CACHE_LINE // matrix.itemsize if dtype.itemsize == 1 else 0
-        widened = dtype.kind == matrix.dtype.kind == "f" and matrix.dtype != dtype
-        self._largest = float(np.finfo(matrix.dtype).max) if widened else None
 
     def __getitem__(self, columns: slice) -> NDArray[Any]:
+        labels = columns.stop - columns.start
         if self._matrix.flags.f_contiguous and self._matrix.dtype == self._room.dtype:
             return self._matrix.T[columns]
-        if columns.start not in self._held or columns.stop > self._held.stop:
-            self._turn(columns.start, min(max(columns.stop, columns.start + self._ahead), self._matrix.shape[1]))
-        return self._room[columns.start - self._held.start : columns.stop - self._held.start]
-
-    def _turn(self, start: int, stop: int) -> None:
-        if len(self._room) < stop - start:
-            self._room = np.empty((stop - start, len(self._matrix)), dtype=self._room.dtype)
-        turned = self._room[: stop - start]
-        for first in range(0, len(self._matrix), ROWS_AT_ONCE):
-            rows = slice(first, first + ROWS_AT_ONCE)
-            turned[:, rows] = self._matrix[rows, start:stop].T
-        if self._largest is not None:
-            np.minimum(turned, self._largest, out=turned)  # as `as_doubles` does
-        self._held = range(start, stop)
+        if len(self._room) < labels:
+            self._room = np.empty((labels, len(self._matrix)), dtype=self._room.dtype)
+        for start in range(0, len(self._matrix), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            self._room[:labels, rows] = self._matrix[rows, columns].T
+        return self._room[:labels]
 
 
 class Needed(NamedTuple):
