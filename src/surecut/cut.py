@@ -52,6 +52,8 @@ class Cut:
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     shrinkage
         κ: how many positives a calibrated model of the scores was worth in the tuning.
+    calibration
+        That model: "sigmoid" or "beta", and whether the rows refuted it, so that it was corrected.
     """
 
     threshold: float
@@ -68,6 +70,7 @@ class Cut:
     fingerprint: str = ""
     out_of_fold: bool = False
     shrinkage: float = 0.0
+    calibration: str = ""
 
     @property
     def predicts_nothing(self) -> bool:
@@ -151,6 +154,7 @@ class Cut:
                 "fingerprint": self.fingerprint,
                 "out_of_fold": self.out_of_fold,
                 "shrinkage": number_to_json(self.shrinkage),
+                "calibration": self.calibration,
             },
         }
 
@@ -184,6 +188,7 @@ class Cut:
             fingerprint=str(tuning["fingerprint"]),
             out_of_fold=bool(tuning["out_of_fold"]),
             shrinkage=number_from_json(tuning["shrinkage"]),
+            calibration=str(tuning["calibration"]),
         )
 
     def __str__(self) -> str:
@@ -191,10 +196,11 @@ class Cut:
         if self.confidence is not None:
             subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
+        smoothed = f" (shrinkage {self.shrinkage:.3g}, {self.calibration})" if self.shrinkage else ""
         action = "predict nothing" if self.predicts_nothing else f"predict positive where score >= {self.threshold:.6g}"
         return (
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
-            f"on {self.rows:,} rows, {self.prior:.2%} positive{given}"
+            f"on {self.rows:,} rows, {self.prior:.2%} positive{given}{smoothed}"
         )
 
     def _repr_html_(self) -> str:
