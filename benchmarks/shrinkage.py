@@ -267,7 +267,7 @@ def known_curves(repetitions: int, jobs: int) -> Iterator[str]:
     """A row for each curve, number of labels and of rows, and metric."""
     pool = ProcessPoolExecutor(jobs)
     for kind, labels in KINDS.items():
-        for rows in (200, 1000, 10_000, 100_000)[: 3 if "odd" in kind else 4]:
+        for rows in (200, 1000, 10_000, 100_000)[: 4 if labels == 1 else 3]:
             draws = min(6 * repetitions, max(5, 40_000 * repetitions // (rows * labels)))
             for curve in CURVES:
                 if kind == "1 odd of 20" and curve in ("sigmoid", "σ(f)²"):

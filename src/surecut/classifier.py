@@ -32,7 +32,7 @@ from sklearn.utils.validation import (
 from surecut._inputs import as_weights
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import Metric, get_metric
-from surecut.multilabel.averaging import tune_thresholds
+from surecut.multilabel.averaging import check_request, tune_thresholds
 from surecut.multilabel.cut import MultilabelCut
 from surecut.multilabel.hulls import LabelHulls
 from surecut.multilabel.matrices import is_sparse
@@ -231,6 +231,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.confidence is not None:
             raise ValueError("confidence= is for one label: wrap one PlugInClassifier per label, as OneVsRest does")
         average = "macro" if self.average is None else self.average
+        check_request(average, parse_constraints(self.constraint), self.shrinkage)  # before anything is trained
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))

@@ -56,6 +56,8 @@ class Cut:
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     shrinkage
         κ: how many positives a calibrated model of the scores was worth in the tuning.
+    calibration
+        That model: "sigmoid" or "beta", and whether the rows refuted it, so that it was corrected.
     pos_label
         The label that True stands for; None where it is 1 or True itself.
     """
@@ -74,6 +76,7 @@ class Cut:
     fingerprint: str = ""
     out_of_fold: bool = False
     shrinkage: float = 0.0
+    calibration: str = ""
     pos_label: Any = None
 
     def __post_init__(self) -> None:
@@ -172,6 +175,7 @@ class Cut:
                 "fingerprint": self.fingerprint,
                 "out_of_fold": self.out_of_fold,
                 "shrinkage": number_to_json(self.shrinkage),
+                "calibration": self.calibration,
             },
         }
 
@@ -205,6 +209,7 @@ class Cut:
             fingerprint=str(tuning["fingerprint"]),
             out_of_fold=bool(tuning["out_of_fold"]),
             shrinkage=number_from_json(tuning["shrinkage"]),
+            calibration=str(tuning["calibration"]),
             pos_label=label_from_json(document["pos_label"]),
         )
 
@@ -213,12 +218,13 @@ class Cut:
         if self.confidence is not None:
             subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
+        smoothed = f" (shrinkage {self.shrinkage:.3g}, {self.calibration})" if self.shrinkage else ""
         what = "positive" if self.pos_label is None else repr(self.pos_label)
         action = "predict nothing" if self.predicts_nothing else f"predict {what} where score >= {self.threshold:.6g}"
         accepted = ("a weight of " if self.weighted else "") + amount(self.confusion.predicted_positives)
         return (
             f"{action}: {self.metric.name} = {self.value:.4f}{subject} "
-            f"on {self.rows:,} rows, {self.prior:.2%} {what}{given}, {accepted} accepted"
+            f"on {self.rows:,} rows, {self.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
         )
 
     def _repr_html_(self) -> str:

@@ -58,6 +58,19 @@ def test_any_multilabel_estimator(model, cv, average):
     assert classifier.best_score_ == classifier.cut_.value
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.DataConversionWarning"
+)  # it would rather have y without columns
+@pytest.mark.parametrize("model", [model for name, model in MODELS.items() if name != "multi-output"])
+def test_one_label_is_a_case_of_many(model):
+    classifier = PlugInClassifier(model, average="macro", cv=1 / 3, random_state=0).fit(X, Y[:, :1])
+    ((train, tune),) = classifier._splitter(Y[:, :1]).split(X, Y[:, :1])
+    binary = PlugInClassifier(clone(model).fit(X[train], Y[train, 0]), cv="prefit").fit(X[tune], Y[tune, 0])
+    assert classifier.cut_[0].threshold == pytest.approx(binary.best_threshold_, rel=1e-6)
+    assert classifier.predict(X).shape == (300, 1)
+
+
 def test_a_share_is_the_papers_procedure():
     classifier = PlugInClassifier(LINEAR, cv=1 / 3, random_state=3).fit(X, Y)
     ((train, tune),) = classifier._splitter(Y).split(X, Y)
@@ -141,6 +154,26 @@ def test_tuning_is_worth_it():
     plain = clone(LINEAR).fit(X[:200], Y[:200])
     tuned = f1_score(Y[200:], classifier.predict(X[200:]), average="macro")
     assert tuned > f1_score(Y[200:], plain.predict(X[200:]), average="macro")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"average": "weighted"},
+        {"shrinkage": -1},
+        {"shrinkage": 5, "constraint": "precision>=0.1"},
+        {"average": "samples", "shrinkage": 5},
+        {"average": "samples", "constraint": "precision>=0.1"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked_for_is_told_before_training(wrong):
+    class Never(DecisionTreeClassifier):
+        def fit(self, X, y):
+            raise AssertionError("trained")
+
+    with pytest.raises(ValueError, match=r"must|cannot"):
+        PlugInClassifier(Never(), **wrong).fit(X, Y)
 
 
 def test_what_does_not_fit_is_told():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from surecut import certify, get_metric, tune_expected, tune_threshold, tune_thresholds
 from surecut.multilabel.shrinkage import GRID, Groups, calibrate, check_shrinkage, group_edges
+from surecut.multilabel.sources import label_source
 
 
 def draw(random, rows, shift=-3.0, slope=2.0):
@@ -45,7 +46,7 @@ def test_a_large_kappa_is_the_expected_cut_of_calibrated_scores():
 def test_on_few_rows_it_is_nearer_to_the_optimum(name, warp):
     random = np.random.default_rng(2)
     metric = get_metric(name)
-    _, eta = draw(random, 100_000)
+    _, eta = draw(random, 20_000)
     plain, shrunken = [], []
     for _ in range(100):
         y, s = draw(random, 200)
@@ -71,6 +72,111 @@ def test_with_many_positives_it_reaches_the_plain_cut_though_the_curve_is_no_sig
         for kappa in (0, "auto")
     ]
     assert values[1] == pytest.approx(values[0], abs=1e-3)
+
+
+CURVES = {
+    "plateau": lambda z: np.where(z > 0, 0.3, 0.01),
+    "step": lambda z: np.where(z > 1.4, 0.6, 0.02),
+    "not monotone": lambda z: np.where(z > 2.2, 0.05, np.where(z > 0.85, 0.5, 0.02)),
+}
+POPULATION = ndtri((np.arange(20_000) + 0.5) / 20_000)
+
+
+def gains(curve, name, rows, labels, draws, score=lambda z: z):
+    """Mean gain of shrinkage over none, on the population, of labels with a curve; and its standard error."""
+    metric = get_metric(name)
+    shift = np.linspace(-0.5, 0.5, labels) if labels > 1 else np.zeros(1)
+    found = []
+    for draw in range(draws):
+        random = np.random.default_rng([draw, rows])
+        z = random.normal(size=(rows, labels))
+        y = random.random(z.shape) < curve(z - shift)
+        values = []
+        for kappa in (0, "auto"):
+            if labels == 1:
+                thresholds = [tune_threshold(y[:, 0], score(z[:, 0]), metric=name, shrinkage=kappa).threshold]
+            else:
+                thresholds = tune_thresholds(y, score(z), metric=name, shrinkage=kappa).thresholds
+            pairs = zip(thresholds, shift, strict=True)
+            values.append(
+                np.mean([population_value(metric, t, score(POPULATION), curve(POPULATION - by)) for t, by in pairs])
+            )
+        found.append(values[1] - values[0])
+    return np.mean(found), np.std(found, ddof=1) / np.sqrt(draws)
+
+
+@pytest.mark.parametrize(
+    ("curve", "name", "rows", "labels", "draws"),
+    [
+        ("plateau", "f1", 1000, 1, 60),
+        ("plateau", "am", 1000, 1, 60),
+        ("step", "am", 200, 1, 60),
+        ("step", "am", 1000, 1, 60),
+        ("not monotone", "am", 200, 1, 60),
+        ("not monotone", "am", 1000, 1, 60),
+        ("plateau", "f1", 200, 20, 8),
+        ("step", "am", 200, 20, 8),
+        ("not monotone", "am", 200, 20, 8),
+    ],
+)
+def test_curves_that_no_family_follows_cost_nothing(curve, name, rows, labels, draws):
+    """Without corrections and limits of κ each of these lost by more than two standard errors."""
+    gain, error = gains(CURVES[curve], name, rows, labels, draws)
+    assert gain > -2 * error
+    assert error < 0.006
+
+
+def test_few_distinct_scores_cost_nothing():
+    gain, error = gains(CURVES["plateau"], "f1", 1000, 1, 40, score=lambda z: np.floor(2 * np.clip(z, -2, 2)))
+    assert gain > -2 * error - 1e-9
+
+
+@pytest.mark.parametrize("name", ["f1", "am"])
+@pytest.mark.parametrize("curve", CURVES)
+def test_with_ten_thousand_positives_it_reaches_the_plain_cut(curve, name):
+    gain, _ = gains(CURVES[curve], name, 100_000, 1, 2)
+    assert gain == pytest.approx(0, abs=1e-3)
+
+
+def test_the_result_says_what_was_chosen_and_why():
+    random = np.random.default_rng(11)
+    z = random.normal(size=(2000, 4))
+    smooth = random.random(z.shape) < expit(2 * z - 3)
+    assert tune_thresholds(smooth, z, shrinkage="auto").calibration in ("sigmoid", "beta")
+    jumps = random.random(z.shape) < CURVES["step"](z)
+    cut = tune_thresholds(jumps, z, shrinkage="auto")
+    assert "corrected for all labels together" in cut.calibration
+    assert cut.calibration in str(cut)
+    odd = np.column_stack((jumps[:, 0], smooth[:, 1:]))
+    assert "corrected for 1 of 4 labels" in tune_thresholds(odd, z, shrinkage="auto").calibration
+    single = tune_threshold(jumps[:, 0], z[:, 0], shrinkage="auto")
+    assert "its rows refute it" in single.calibration
+    assert single.calibration in str(single)
+    assert single.shrinkage <= jumps[:, 0].sum() / 2
+
+
+def test_one_label_trusts_its_curve_no_more_than_half_its_positives():
+    y, s = draw(np.random.default_rng(12), 300)
+    assert tune_threshold(y, s, shrinkage="auto").shrinkage <= y.sum() / 2 + 1e-9
+
+
+def test_rows_of_one_score_are_never_in_two_groups():
+    random = np.random.default_rng(13)
+    scores = random.integers(0, 7, size=(500, 3)) / 7
+    truth = random.random(scores.shape) < scores
+    source = label_source(truth, scores, None)
+    groups = source.entries(slice(0, 3)).groups()
+    for label in range(3):
+        part = slice(groups.starts[label], groups.starts[label + 1])
+        assert (np.diff(groups.scores[part]) < 0).all()
+        assert (groups.positive + groups.negative)[part].sum() == 500
+
+
+def test_sparse_scores_without_an_entry():
+    truth = sparse.csr_matrix(np.eye(5))
+    cut = tune_thresholds(truth, sparse.csr_matrix((5, 5)), shrinkage="auto")
+    assert cut.value == 0
+    assert (cut.thresholds == np.inf).all()
 
 
 def test_many_labels_share_what_they_have_in_common():

@@ -10,7 +10,7 @@ import numpy as np
 
 from surecut._inputs import as_weights
 from surecut.confusion import Confusion
-from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.metrics import get_metric
 from surecut.multilabel.cut import AVERAGES, MultilabelCut, macro_value, values_per_label
 from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
@@ -80,19 +80,13 @@ def tune_thresholds(
     2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows each
     """
     objective = Objective(get_metric(metric), parse_constraints(constraint))
-    _check_average(average)
+    kappa = check_request(average, objective.constraints, shrinkage)
     scores, score_names = score_matrix(Y_score)
     truth, truth_names = label_matrix(Y_true)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
-    kappa = check_shrinkage(shrinkage)
-    if kappa != 0 and (average == "samples" or objective.constraints):
-        what = "the samples average" if average == "samples" else "a constraint, which the labels themselves must meet,"
-        raise ValueError(f"{what} cannot be tuned with shrinkage: leave it at 0")
     source = label_source(truth, scores, weights)
     if average == "samples":
-        if objective.constraints:
-            raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
         cut = best_samples_cut(truth, scores, weights, objective, zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
         return replace(found, zero_division=float(zero_division))
@@ -102,6 +96,18 @@ def tune_thresholds(
         return _macro(source, objective, names)
     pooled = source.pooled_cut(objective)
     return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
+
+
+def check_request(average: str, constraints: Sequence[Constraint], shrinkage: Any) -> float | str:
+    """κ, or "auto", if average, constraints and shrinkage can be had together."""
+    _check_average(average)
+    kappa = check_shrinkage(shrinkage)
+    if average == "samples" and constraints:
+        raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
+    if kappa != 0 and (average == "samples" or constraints):
+        what = "the samples average" if average == "samples" else "a constraint, which the labels themselves must meet,"
+        raise ValueError(f"{what} cannot be tuned with shrinkage: leave it at 0")
+    return kappa
 
 
 def tune_expected(

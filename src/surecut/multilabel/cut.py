@@ -79,8 +79,8 @@ class MultilabelCut:
     shrinkage
         κ of each label: how many positives a calibrated model was worth in its tuning; zeros where none was asked for.
     calibration
-        The model's family, if there was one: "sigmoid" or "beta", or "given" where probabilities were taken at their
-        word and everything here is expected.
+        The model, if there was one: "sigmoid" or "beta", and whether the rows refuted it so that it was corrected, for
+        which labels; or "given" where probabilities were taken at their word and everything here is expected.
     zero_division
         What a row is worth in the samples average where the metric is 0/0.
     pos_label
@@ -219,6 +219,7 @@ class MultilabelCut:
             weighted=self.weighted,
             out_of_fold=self.out_of_fold,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
+            calibration=self.calibration,
             fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
             pos_label=self.pos_label,
         )
@@ -339,9 +340,13 @@ class MultilabelCut:
         subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
         notes = []
         if shared := self.shared:
-            notes.append(f"{len(shared)} took the shared threshold, {self.shared_threshold:.6g}")
+            notes.append(f"{len(shared)} took the shared threshold, {self.shared_threshold:.6g}: {_reasons(shared)}")
         if self.average == "macro" and self.left_out:
             notes.append(f"{self.left_out} left out of the mean, where {self.metric.name} is undefined")
+        known = self.shrinkage[np.isfinite(self.shrinkage) & (self.shrinkage > 0)]
+        if len(known):
+            least, most = f"{known.min():.3g}", f"{known.max():.3g}"
+            notes.append(f"shrinkage {least if least == most else f'{least} to {most}'}, {self.calibration}")
         count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
         tail = f" ({'; '.join(notes)})" if notes else ""
         what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
@@ -408,6 +413,17 @@ class MultilabelCut:
         buffer = io.BytesIO()
         parquet.write_table(table, buffer)
         return buffer.getvalue()
+
+
+def _reasons(shared: Mapping[Any, str], most: int = 5) -> str:
+    """Labels by the reason why they could not be tuned: the first few by name."""
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in shared.items():
+        by_reason.setdefault(reason, []).append(str(label))
+    return ", ".join(
+        f"{reason} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
+        for reason, names in by_reason.items()
+    )
 
 
 def stacked(confusions: Sequence[Confusion]) -> Confusion:

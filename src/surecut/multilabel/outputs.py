@@ -65,6 +65,8 @@ def label_scores(model: Any, X: Any, response_method: str, labels: int) -> NDArr
         classes = getattr(model, "classes_", [None] * len(scores))
         scores = np.column_stack([_of_one(one, known) for one, known in zip(scores, classes, strict=True)])
     scores = np.asarray(scores)
+    if labels == 1 and method == "predict_proba":  # one label is two classes to most models
+        scores = _of_one(scores, getattr(model, "classes_", None)) if scores.shape[1:] != (1,) else scores
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.shape[1] != labels:

@@ -178,6 +178,8 @@ class Calibration:
 
 def calibrate(groups: Groups) -> Calibration:
     """The calibration under which the tuning rows are most likely, in the family with the larger evidence."""
+    if not len(groups.scores):  # a sparse matrix without a score: there is nothing to smooth
+        return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, np.tile([1.0, 0.0], (len(groups.starts) - 1, 1)))
     is_probability = groups.lowest >= 0 and groups.highest <= 1
     limits = _limits(groups, is_probability)
     margin = _margin(groups.scores, is_probability, limits)
@@ -304,8 +306,8 @@ def _likelihood(groups: Groups, calibration: Calibration) -> NDArray[np.float64]
     total = np.bincount(label, expected, minlength=labels)
     found = np.bincount(label, groups.positive, minlength=labels)
     bins = np.clip(np.minimum(total, found) // POSITIVES_PER_BIN, 1, MOST_BINS).astype(np.int64)
-    above = np.cumsum(expected) - expected
-    above -= above[np.minimum(groups.starts[:-1], len(above) - 1)][label]
+    before = np.concatenate(([0.0], np.cumsum(expected)))
+    above = before[:-1] - before[groups.starts[:-1]][label]
     of_bin = np.minimum((above + expected / 2) / np.maximum(total[label], 1e-300) * bins[label], bins[label] - 1)
     slot = label * MOST_BINS + of_bin.astype(np.int64)
     mass = np.bincount(slot, expected, minlength=labels * MOST_BINS).reshape(labels, MOST_BINS)

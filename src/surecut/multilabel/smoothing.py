@@ -140,4 +140,4 @@ def shrunken_cut(tally: ScoreTally, kappa: float | str, objective: Objective) ->
     plain = tally.candidates.best_cut(objective.metric)
     cut = tally.candidates.cut_at(replace(plain, threshold=threshold, interval=(lower, upper)))
     value = 0.0 if np.isnan(cut.value) else cut.value  # precision, say, where nothing is predicted
-    return replace(cut, value=value, shrinkage=float(smoothed.kappa[0]))
+    return replace(cut, value=value, shrinkage=float(smoothed.kappa[0]), calibration=str(smoothed.calibration))
