@@ -32,6 +32,7 @@ from scipy import optimize, special
 
 import surecut
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates.bootstrap import FEWEST
 from surecut.certificates.cells import ClusterCells
 from surecut.certificates.counts import confusion_at
 from surecut.certificates.holdout import value_limits
@@ -233,7 +234,7 @@ def bootstrapped(task: Task) -> dict[str, np.ndarray]:
     for repetition in range(BLOCK):
         tally = ScoreTally.from_scores(*population.draw(random, task.rows))
         cuts = [tuned(tally, metric) for metric in METRICS]
-        if None in cuts:
+        if None in cuts or tally.rows.sum(axis=0).min() < FEWEST:
             continue
         drawn = resample(cuts, tally, True, None, RESAMPLES, random, False)
         for index, (metric, cut, one) in enumerate(zip(METRICS, cuts, drawn, strict=True)):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from surecut.cut import Cut
     from surecut.tally import ScoreTally
 
+FEWEST = 100
+"""Fewer rows of a class than this, and the promise is broken more often than it says."""
+
 
 def bootstrap_certificate(
     cut: Cut,
@@ -30,6 +33,12 @@ def bootstrap_certificate(
 ) -> Certificate:
     if not resamples >= 100:
         raise ValueError(f"resamples must be at least 100, got {resamples}")
+    fewest = int(tally.rows.sum(axis=0).min())
+    if fewest < FEWEST:
+        raise ValueError(
+            f"the bootstrap is right for large samples only, and needs {FEWEST} rows of each class, got {fewest}: use "
+            "method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
+        )
     confusion = confusion_at(cut, tally)
     value = value_at(cut, confusion, tally)
     retune = tuned_here and not cut.constraints
