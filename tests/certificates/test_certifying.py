@@ -11,6 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from surecut import Confusion, Cut, PlugInClassifier, ScoreTally, certify, tune_threshold
+from surecut.certificates.bootstrap import FEWEST
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.counts import confusion_at
 from surecut.certificates.holdout import row_worth, value_limits
@@ -204,7 +205,7 @@ def test_rows_that_repeat_in_a_group_widen_the_limits(samples, cut):
 
 
 def test_the_bootstrap_takes_the_flattery_off_a_tuned_value(samples):
-    y, score = (column[:150] for column in samples[0])
+    y, score = (column[:400] for column in samples[0])
     cut = tune_threshold(y, score)
     tuned = certify(cut, y, score, method="bootstrap")
     assert (tuned.lower + tuned.upper) / 2 < cut.value
@@ -214,10 +215,25 @@ def test_the_bootstrap_takes_the_flattery_off_a_tuned_value(samples):
     assert fresh.threshold_spread is None
 
 
+def test_the_bootstrap_refuses_few_rows_of_a_class(samples, cut):
+    y, score = samples[1]
+    few = ~y | (np.cumsum(y) <= FEWEST - 1)
+    with pytest.raises(ValueError, match=rf"needs {FEWEST} rows of each class, got {FEWEST - 1}.*uniform"):
+        certify(cut, y[few], score[few], method="bootstrap")
+
+
+def test_the_bootstrap_does_not_take_an_empty_cell_to_be_impossible():
+    y, score = np.repeat([True, False], 200), np.repeat([1.0, 0.0], 200)
+    cut = tune_threshold(y, score, metric="recall", constraint="precision>=0.9")
+    certificate = certify(cut, y, score, method="bootstrap")
+    assert cut.value == 1
+    assert certificate.lower == pytest.approx(stats.beta.ppf(0.05, 200.5, 0.5), abs=0.002)  # Jeffreys' limit
+
+
 def test_the_bootstrap_is_the_same_twice_and_in_bins(samples, cut):
     y, score = samples[1]
     assert certify(cut, y, score, method="bootstrap") == certify(cut, y, score, method="bootstrap")
-    binned = certify(cut, y, score, method="bootstrap")  # 1,500 scores in at most 1,000 bins
+    binned = certify(cut, y, score, method="bootstrap")  # 1,500 scores in fewer bins
     rounded = np.where(score >= cut.threshold, 1.0, 0.0)  # all that the value at the cut depends on
     whole = certify(replace(cut, threshold=0.5), y, rounded, method="bootstrap")
     assert [binned.lower, binned.upper] == pytest.approx([whole.lower, whole.upper], abs=0.004)

@@ -1,7 +1,7 @@
 """Resampled tallies: how a cut's value, and the choice of its threshold, vary from sample to sample.
 
-Rows are drawn again from their tally in some thousand bins, whose edges include the cut and are dense around it, so that
-a sample of ten million rows is resampled as quickly as one of ten thousand.
+Rows are drawn again from their tally in some thousand bins, whose edges include the cut and are dense around it: ten
+million rows are resampled as quickly as ten thousand.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ REACH = 5.0
 OPTIMISM = 2 ** (1 / 3)
 """By how much a bootstrap of the optimism falls short.
 
-Near its top the metric's curve is a parabola plus a random walk of the sample's own noise, s B(t), and the top's gain from
-that noise grows like s^(4/3). A resample adds a second walk, as rough, to the first: the gain of both is 2^(2/3) of what
-one has, of which the resample's own is one half, 2^(−1/3). Where scores are so tied that the same few thresholds always
-compete, nothing is missing, and the correction errs on the safe side.
+Near its top the metric's curve is a parabola plus a random walk, the sample's noise s B(t), and what the top gains by
+it grows like s^(4/3). A resample adds a second walk, as rough, to the first: both together gain 2^(2/3) of what one alone
+does, and the resample's own part of it is one half, 2^(−1/3). Where scores are so tied that the same few thresholds
+always compete, nothing is missing, and the correction errs on the safe side.
 """
 
 CHUNK = 100
@@ -79,9 +79,9 @@ def resample(
     The mean of what a tuned threshold is worth on its own resample, less what it is worth on the original, estimates
     by how much the tuned value flatters (its optimism), up to a factor, `OPTIMISM`.
 
-    Rows that are independent and have no weights enter the fixed cut's value by four counts only. Their shares are drawn
-    from a Dirichlet distribution with half a row more in each cell (the Bayesian bootstrap, with Jeffreys' prior), so
-    that a cell that happens to be empty is not taken to be impossible.
+    Rows that are independent and have no weights enter the fixed cut's value by four counts only. Their shares are
+    drawn from a Dirichlet distribution with half a row more in each cell (the Bayesian bootstrap, with Jeffreys'
+    prior), so that a cell that happens to be empty is not taken to be impossible.
     """
     rng = np.random.default_rng(random_state)
     starts = _bin_starts(tally, cuts)
