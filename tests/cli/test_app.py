@@ -368,12 +368,12 @@ class TestCertify:
         assert 0 < document["lower"] < document["value"]
 
     def test_groups(self, cut, tmp_path):
-        labels, scores = draw(400, seed=2)
+        labels, scores = draw(800, seed=2)
         lines = [f"{int(y)},{s},{i // 4}" for i, (y, s) in enumerate(zip(labels, scores.tolist(), strict=True))]
         (tmp_path / "grouped.csv").write_text("y,p,patient\n" + "\n".join(lines) + "\n")
         options = ["--cut", cut, "--method", "bootstrap", "--groups", "patient", "--format", "json"]
         document = json.loads(run("certify", tmp_path / "grouped.csv", *options).stdout)
-        expected = certify(Cut.load(cut), labels, scores, method="bootstrap", groups=np.arange(400) // 4)
+        expected = certify(Cut.load(cut), labels, scores, method="bootstrap", groups=np.arange(800) // 4)
         assert document["lower"] == pytest.approx(expected.lower)
 
 

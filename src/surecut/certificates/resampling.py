@@ -36,9 +36,9 @@ OPTIMISM = 2 ** (1 / 3)
 """By how much a bootstrap of the optimism falls short.
 
 Near its top the metric's curve is a parabola plus a random walk, the sample's noise s B(t), and what the top gains by
-it grows like s^(4/3). A resample adds a second walk, as rough, to the first: both together gain 2^(2/3) of what one alone
-does, and the resample's own part of it is one half, 2^(−1/3). Where scores are so tied that the same few thresholds
-always compete, nothing is missing, and the correction errs on the safe side.
+it grows like s^(4/3). A resample adds a second walk, as rough, to the first: both together gain 2^(2/3) of what one
+alone does, and the resample's own part of it is one half, 2^(−1/3). Where scores are so tied that the same few
+thresholds always compete, nothing is missing, and the correction errs on the safe side.
 """
 
 CHUNK = 100
