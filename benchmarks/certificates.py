@@ -58,8 +58,9 @@ TUNING_SHARE = 1 / 3
 BLOCK = 250
 BLOCKS = 8
 """Of 250 repetitions each."""
+BOOTSTRAP_BLOCKS = {500: 8, 2_000: 8, 10_000: 4, 100_000: 1}
 RESAMPLES = 400
-"""The bootstrap is dear: fewer resamples than the 2,000 by default."""
+"""The bootstrap is dear: fewer resamples than the 2,000 by default, and fewer blocks of many rows."""
 CASE = 1.5
 """The b of the case beside MAPIE."""
 
@@ -475,7 +476,9 @@ def tasks(part: str, blocks: int = BLOCKS) -> Iterator[Task]:
                         yield Task(part, correlation, rows, False, block, labels)
             continue
         for cell in cells(part):
-            yield Task(part, *cell, block)
+            task = Task(part, *cell, block)
+            if part != "bootstrap" or block < BOOTSTRAP_BLOCKS[task.rows]:
+                yield task
 
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
