@@ -121,10 +121,21 @@ def test_own_coefficients_are_kept_as_numbers(tmp_path):
     jaccard = LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0, name="my_jaccard")
     tune_threshold([0, 0, 0, 1], SCORES, metric=jaccard).save(tmp_path / "cut.json")
     document = json.loads((tmp_path / "cut.json").read_text())
-    assert document["metric"]["coefficients"] == {"a": [0.25, 0, -1], "b": [0.25, 1, 0]}
+    assert document["metric"]["coefficients"] == {"a": [0.25, 0, -1], "b": [0.25, 1, 0], "prior": 0.25}
     loaded = Cut.load(tmp_path / "cut.json").metric
     assert loaded.name == "my_jaccard"
     assert loaded.value(0.1, 0.05, 0.25) == pytest.approx(jaccard.value(0.1, 0.05, 0.25))
+    with pytest.raises(ValueError, match=r"known at 0.25, and these rows have 0.5"):
+        loaded.value(0.1, 0.05, 0.5)
+
+
+def test_a_metric_of_cells_is_kept_at_every_prior(tmp_path):
+    tripled = LinearFractional.from_cells(numerator=(3, 0, 0, 0), denominator=(3, 1, 1, 0), name="tripled")
+    cut = tune_threshold([0, 0, 0, 1], SCORES, metric=tripled)
+    cut.save(tmp_path / "cut.json")
+    loaded = Cut.load(tmp_path / "cut.json")
+    assert loaded == cut
+    assert loaded.metric.evaluate(Confusion(6, 3, 2, 9)) == pytest.approx(18 / 23)
 
 
 def test_a_function_is_kept_by_name_only(tmp_path):

@@ -62,7 +62,10 @@ class Constraint:
 
     def is_met(self, confusion: Confusion) -> Any:
         """Whether each confusion meets the level; an undefined quantity meets none."""
-        value = self.quantity.evaluate(confusion)
+        return self.allows(self.quantity.evaluate(confusion))
+
+    def allows(self, value: Any) -> Any:
+        """Whether each value of the quantity, or a limit of it, meets the level; NaN does not."""
         with np.errstate(invalid="ignore"):
             if self.sense == ">=":
                 return np.asarray(value >= self.level - TOLERANCE)

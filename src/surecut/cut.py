@@ -17,7 +17,15 @@ import numpy as np
 
 from surecut._inputs import as_scores, require_no_nan
 from surecut.confusion import Confusion
-from surecut.metrics import CATALOGUE, WITH_PARAMETERS, LinearFractional, LinearFractionalMetric, Metric
+from surecut.metrics import (
+    CATALOGUE,
+    WITH_PARAMETERS,
+    Affine,
+    KnownAt,
+    LinearFractional,
+    LinearFractionalMetric,
+    Metric,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -105,7 +113,7 @@ class Cut:
 
         Booleans say it themselves, whatever the labels were that tuned the cut.
         """
-        is_boolean = str(getattr(y_true, "dtype", "")).startswith("bool") or (
+        is_boolean = str(getattr(y_true, "dtype", "")).lower().startswith("bool") or (
             isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
         )
         return self.pos_label if pos_label is None and not is_boolean else pos_label
@@ -375,20 +383,26 @@ def metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
     }
     if isinstance(metric, LinearFractionalMetric):
         a, b = metric.coefficients(prior)
-        document["coefficients"] = {"a": list(a), "b": list(b)}
+        document["coefficients"] = {"a": list(a), "b": list(b), "prior": prior}
     return document
 
 
 def metric_from_dict(document: dict[str, Any]) -> Metric:
-    """One of surecut's metrics by its type; one's own by its coefficients, or by its name alone."""
+    """One of surecut's metrics by its type; one's own by its coefficients, or by its name alone.
+
+    Coefficients that are functions of the prior, unless they are linear in it, are known at the tuning prior only.
+    """
     ours = {type(make()).__name__: type(make()) for make in CATALOGUE.values()}
     ours |= {cls.__name__: cls for cls in WITH_PARAMETERS.values()}
     if cls := ours.get(document["type"]):
         return cls(**document["parameters"])
+    name, parameters = str(document["name"]), document["parameters"]
+    if document["type"] == LinearFractional.__name__ and parameters:
+        coefficients = {key: Affine(**one) if isinstance(one, dict) else one for key, one in parameters.items()}
+        return LinearFractional(**coefficients, name=name)
     if "coefficients" in document:
-        return LinearFractional(
-            *document["coefficients"]["a"], *document["coefficients"]["b"], name=str(document["name"])
-        )
+        a, b, prior = (document["coefficients"][key] for key in ("a", "b", "prior"))
+        return LinearFractional(*(KnownAt(one, prior) for one in (*a, *b)), name=name)
     return UnknownMetric(str(document["name"]))
 
 

@@ -22,7 +22,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -443,6 +443,33 @@ class Utility(LinearFractionalMetric):
 
 
 @dataclass(frozen=True)
+class Affine:
+    """A coefficient that is linear in the prior: constant + slope · P."""
+
+    constant: float
+    slope: float
+
+    def __call__(self, prior: float) -> float:
+        return self.constant + self.slope * prior
+
+
+@dataclass(frozen=True)
+class KnownAt:
+    """A coefficient of which only the value at one prior is known: all that a file holds of a function."""
+
+    value: float
+    prior: float
+
+    def __call__(self, prior: float) -> float:
+        if not math.isclose(prior, self.prior, rel_tol=1e-9):
+            raise ValueError(
+                f"the metric's coefficients are functions of the share of positives, which a file cannot hold: they "
+                f"are known at {self.prior:.6g}, and these rows have {prior:.6g}. Take the metric that made the cut"
+            )
+        return self.value
+
+
+@dataclass(frozen=True)
 class LinearFractional(LinearFractionalMetric):
     """A metric of one's own: (a₀ + a₁ FP + a₂ FN) / (b₀ + b₁ FP + b₂ FN), in rates.
 
@@ -481,8 +508,15 @@ class LinearFractional(LinearFractionalMetric):
         """The metric from its weights of (tp, fp, fn, tn), for people who think in counts."""
         coefficients: list[Coefficient] = []
         for tp, fp, fn, tn in (numerator, denominator):
-            coefficients += [lambda prior, tp=tp, tn=tn: tp * prior + tn * (1 - prior), fp - tn, fn - tp]  # type: ignore[misc]
+            coefficients += [Affine(tn, tp - tn), fp - tn, fn - tp]
         return cls(*coefficients, name=name)
+
+    def parameters(self) -> dict[str, Any]:
+        """The coefficients; none if one of them is a function that only Python knows."""
+        given = {name: getattr(self, name) for name in ("a0", "a1", "a2", "b0", "b1", "b2")}
+        if any(callable(one) and not isinstance(one, Affine) for one in given.values()):
+            return {}
+        return {name: asdict(one) if isinstance(one, Affine) else one for name, one in given.items()}
 
     def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
         a0, a1, a2, b0, b1, b2 = (plain_number(c) for c in self._at(prior))

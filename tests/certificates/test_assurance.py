@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut import Cut, InfeasibleError, ScoreTally, tune_threshold
-from surecut.certificates.assurance import _nested_share
-from surecut.certificates.counts import confusion_at
+from surecut import Cut, InfeasibleError, ScoreTally, certify, get_metric, tune_threshold
+from surecut.certificates.assurance import _nested_share, assured_cut
+from surecut.certificates.counts import at_prior, confusion_at
 from surecut.certificates.holdout import row_worth
 from surecut.constraints import parse_constraints
 
@@ -50,6 +50,22 @@ def test_the_constraint_holds_on_new_rows(constraint, decimals):
     assert kept / 80 >= 0.8 - 2 * np.sqrt(0.16 / 80)
     if decimals is None and not constraint.startswith("f1"):
         assert plain < kept  # the check can fail: the plain cut is no promise
+
+
+@pytest.mark.parametrize("constraint", ["precision>=0.3", "predicted_positive_rate<=0.1", "recall>=0.6", "f1>=0.3"])
+def test_the_constraint_holds_at_a_prior_that_was_given(constraint):
+    """The deployment has a quarter of the sample's share of positives; counting rows would promise too much."""
+    rng = np.random.default_rng(9)
+    truth = ScoreTally.from_scores(*draw(rng, 300_000)).with_prior(0.08)
+    (parsed,) = parse_constraints(constraint)
+    metric = get_metric("precision" if constraint.startswith("recall") else "recall")
+    for _ in range(20):
+        tally = ScoreTally.from_scores(*draw(rng, 3000)).with_prior(0.08)
+        cut = assured_cut(tally, metric, (parsed,), 0.95)
+        assert parsed.is_met(at_prior(confusion_at(cut, truth), truth))
+        promise = certify(cut, tally=tally, method="uniform").constraints[0]
+        value = float(parsed.quantity.evaluate(at_prior(confusion_at(cut, tally), tally)))
+        assert promise.value == pytest.approx(value)
 
 
 def test_the_cut_says_so_and_is_saved(tmp_path):

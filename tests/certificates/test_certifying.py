@@ -190,7 +190,7 @@ def test_one_row_per_group_or_a_bootstrap_of_groups(samples, cut):
         certify(cut, y, score, groups=groups, method="uniform")
     with pytest.raises(ValueError, match="not a tally"):
         certify(cut, tally=ScoreTally.from_scores(y, score), groups=groups, method="bootstrap")
-    with pytest.raises(ValueError, match="one group"):
+    with pytest.raises(ValueError, match="needs 50 groups, got 1"):
         certify(cut, y, score, groups=np.zeros(len(y)), method="bootstrap")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse, special, stats
 
@@ -266,3 +267,57 @@ def test_the_theorem_refuses_what_it_does_not_cover(samples):
     with pytest.raises(ValueError, match="without constraint"):
         certify(constrained, method="theorem")
     assert certify(tune_thresholds(*samples[0], shrinkage=5.0), method="theorem").regret_bound > 1
+
+
+def test_the_tuning_rows_are_known_by_those_that_count(samples):
+    truth, scores = samples[0]
+    weights = np.ones(len(truth))
+    weights[:5] = 0
+    cut = tune_thresholds(truth, scores, sample_weight=weights)
+    with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+        certify(cut, truth, scores, sample_weight=weights)
+
+
+def test_a_label_that_looks_alike_in_every_sample_betrays_nothing(samples):
+    (truth, scores), (fresh_truth, fresh_scores) = samples
+    fresh_truth, fresh_scores = fresh_truth[: len(truth)], fresh_scores[: len(truth)]
+    never, constant = np.zeros((len(truth), 1), dtype=int), np.full((len(truth), 1), 0.01)
+    cut = tune_thresholds(np.hstack((truth, never)), np.hstack((scores, constant)))
+    fresh = np.hstack((fresh_truth, never)), np.hstack((fresh_scores, constant))
+    assert certify(cut, *fresh).lower < cut.value
+    tallies = [ScoreTally.from_scores(*columns) for columns in zip(fresh[0].T, fresh[1].T, strict=True)]
+    assert certify(cut, tally=tallies).lower < cut.value
+
+
+def test_columns_of_other_names_are_refused(samples):
+    truth, scores = samples[0]
+    cut = tune_thresholds(truth[:, :3], scores[:, :3], labels=["a", "b", "c"])
+    frame = pd.DataFrame(samples[1][1][:, :3], columns=["b", "a", "d"])
+    with pytest.raises(ValueError, match="a column 'd', which is none of the cut's labels"):
+        certify(cut, samples[1][0][:, :3], frame)
+
+
+def test_few_rows_and_few_groups_are_not_resampled(samples):
+    truth, scores = samples[0]
+    cut = tune_thresholds(truth, scores)
+    with pytest.raises(ValueError, match=r"needs 100 pairs of a row and a label in each class"):
+        certify(cut, samples[1][0][:12], samples[1][1][:12], method="bootstrap")
+    with pytest.raises(ValueError, match=r"needs 50 groups, got 3"):
+        certify(cut, *samples[1], groups=np.arange(1200) % 3, method="bootstrap")
+
+
+def test_the_bootstrap_knows_how_much_macro_thresholds_flatter():
+    """Twenty labels with few positives: the mean of what is taken off is what is lost on new rows."""
+    rng = np.random.default_rng(3)
+    population_rows = draw(rng, 50_000, labels=20, correlation=0.0)
+    flattery, taken_off = [], []
+    for _ in range(8):
+        rows = draw(rng, 400, labels=20, correlation=0.0)
+        cut = tune_thresholds(*rows)
+        truth = averaged_value(
+            cut, ClusterCells.of_matrices(population_rows[0], cut.predict(population_rows[1])).confusion()
+        )
+        certificate = certify(cut, *rows, method="bootstrap", resamples=200)
+        flattery.append(cut.value - truth)
+        taken_off.append(cut.value - (certificate.lower + certificate.upper) / 2)
+    assert np.mean(taken_off) == pytest.approx(np.mean(flattery), rel=0.25)

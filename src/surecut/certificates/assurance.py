@@ -23,7 +23,7 @@ from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import frequencies
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.uniform import Bands, bands
-from surecut.constraints import TOLERANCE, InfeasibleError
+from surecut.constraints import InfeasibleError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint
     allowed = np.ones(len(tally) + 1, dtype=bool)
     for constraint in constraints:
         limits = _limits(constraint, tally, error)
-        met = _is_met(constraint, limits)
+        met = constraint.allows(limits)
         if not met.any():
             raise _infeasible(constraint, limits, confidence, int(tally.rows.sum()))
         allowed &= met
@@ -84,12 +84,10 @@ def _just_above(rejected: float, threshold: float, dtype: np.dtype[Any]) -> floa
 def _limits(constraint: Constraint, tally: ScoreTally, error: float) -> NDArray[np.float64]:
     """What the quantity surely reaches (``>=``) or surely does not exceed (``<=``) at every cut; NaN: not judged."""
     worth = row_worth(constraint.quantity)
-    if worth is not None:
-        numerators, denominators = worth
-        if not numerators[2:].any() and not denominators[2:].any():
-            return _at_fixed_ranks(constraint, tally, error)
-        if (nested := _nested_share(numerators, denominators)) is not None:
-            return _of_nested_sets(constraint, tally, error, *nested)
+    if tally.given_prior is None and worth is not None and not any(side[2:].any() for side in worth):
+        return _at_fixed_ranks(constraint, tally, error)
+    if (nested := _counted_share(constraint, tally)) is not None:
+        return _of_nested_sets(constraint, tally, error, *nested)
     return _by_bands(constraint, tally, tally.confusion, error)
 
 
@@ -100,8 +98,7 @@ def uniform_limit(
     if is_assured:
         accepted = int(np.searchsorted(np.cumsum(tally.rows.sum(axis=1)), confusion.predicted_positives - 0.5)) + 1
         return float(_limits(constraint, tally, error)[accepted if confusion.predicted_positives else 0])
-    worth = row_worth(constraint.quantity)
-    nested = None if worth is None else _nested_share(*worth)
+    nested = _counted_share(constraint, tally)
     if nested is None:
         return float(_by_bands(constraint, tally, confusion, error)[0])
     classes, is_predicted = nested
@@ -136,6 +133,15 @@ def _ranks(rows: int) -> NDArray[np.float64]:
     while ranks[-1] <= rows:
         ranks.append(np.round(ranks[-1] + min(ranks[-1] / 5, 3 * np.sqrt(ranks[-1]))))
     return np.array(ranks[:-1])
+
+
+def _counted_share(constraint: Constraint, tally: ScoreTally) -> tuple[NDArray[np.bool_], bool] | None:
+    """The quantity as a share of rows that can be counted; None where it mixes classes that a given prior weighs."""
+    worth = row_worth(constraint.quantity)
+    nested = None if worth is None else _nested_share(*worth)
+    if nested is not None and tally.given_prior is not None and nested[0].all():
+        return None
+    return nested
 
 
 def _nested_share(
@@ -177,13 +183,6 @@ def _by_bands(constraint: Constraint, tally: ScoreTally, confusion: Confusion, e
     ]
     worst = np.min if constraint.sense == ">=" else np.max  # NaN, where a corner is undefined, stays
     return np.asarray(worst(np.concatenate(corners), axis=0))
-
-
-def _is_met(constraint: Constraint, limits: NDArray[np.float64]) -> NDArray[np.bool_]:
-    with np.errstate(invalid="ignore"):
-        if constraint.sense == ">=":
-            return np.asarray(limits >= constraint.level - TOLERANCE)
-        return np.asarray(limits <= constraint.level + TOLERANCE)
 
 
 def _infeasible(constraint: Constraint, limits: NDArray[np.float64], confidence: float, rows: int) -> InfeasibleError:

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 FEWEST = 100
 """Fewer rows of a class than this, and the promise is broken more often than it says."""
 
+FEWEST_GROUPS = 50
+"""The same for groups of rows."""
+
+
+def require_enough(number: int, fewest: int, what: str) -> None:
+    """Refuse samples that are too small to be resampled."""
+    if number < fewest:
+        raise ValueError(
+            f"the bootstrap is right for large samples only, and needs {fewest} {what}, got {number}: use "
+            "method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
+        )
+
 
 def bootstrap_certificate(
     cut: Cut,
@@ -33,12 +45,9 @@ def bootstrap_certificate(
 ) -> Certificate:
     if not resamples >= 100:
         raise ValueError(f"resamples must be at least 100, got {resamples}")
-    fewest = int(tally.rows.sum(axis=0).min())
-    if fewest < FEWEST:
-        raise ValueError(
-            f"the bootstrap is right for large samples only, and needs {FEWEST} rows of each class, got {fewest}: use "
-            "method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
-        )
+    require_enough(int(tally.rows.sum(axis=0).min()), FEWEST, "rows of each class")
+    if groups is not None:
+        require_enough(int(groups.group.max()) + 1, FEWEST_GROUPS, "groups")
     confusion = confusion_at(cut, tally)
     value = value_at(cut, confusion, tally)
     retune = tuned_here and not cut.constraints

@@ -19,9 +19,13 @@ def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:
     return tally.confusion[tally.candidates.at(cut.threshold)]
 
 
+def at_prior(confusion: Confusion, tally: ScoreTally) -> Confusion:
+    """What metrics see: the counts, or the rates at the prior that was given."""
+    return confusion if tally.given_prior is None else confusion.at_prior(tally.given_prior)
+
+
 def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:
-    at_prior = confusion if tally.given_prior is None else confusion.at_prior(tally.given_prior)
-    value = float(cut.metric.evaluate(at_prior))
+    value = float(cut.metric.evaluate(at_prior(confusion, tally)))
     if math.isnan(value):
         raise ValueError(
             f"{cut.metric.name} is undefined for this cut on these rows: it predicts none of them positive"

@@ -18,11 +18,11 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import ConstraintPromise
 from surecut.certificates.clusters import cluster_limits, is_ratio
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.counts import confusion_at
+from surecut.certificates.counts import at_prior, confusion_at
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.resampling import GroupedRows, resample
 from surecut.confusion import Confusion
-from surecut.constraints import TOLERANCE, Constraint, Rate, parse_constraints
+from surecut.constraints import Constraint, Rate, parse_constraints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,14 +47,8 @@ def promises_of(
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(one.quantity.evaluate(confusion))
         limit = lower if one.sense == ">=" else upper
-        found.append(ConstraintPromise(str(one), value, float(limit), bool(_is_met(one, limit))))
+        found.append(ConstraintPromise(str(one), value, float(limit), bool(one.allows(limit))))
     return tuple(found)
-
-
-def _is_met(constraint: Constraint, limit: Any) -> Any:
-    if constraint.sense == ">=":
-        return limit >= constraint.level - TOLERANCE
-    return limit <= constraint.level + TOLERANCE
 
 
 def holdout_promises(cut: Cut, tally: ScoreTally, error: float) -> tuple[ConstraintPromise, ...]:
@@ -64,8 +58,7 @@ def holdout_promises(cut: Cut, tally: ScoreTally, error: float) -> tuple[Constra
     def limits(one: Constraint, each: float) -> tuple[float, float]:
         return _quantity_limits(one.quantity, cells_of(counts), each, prior)
 
-    confusion = counts if prior is None else counts.at_prior(prior)
-    return promises_of(cut.constraints, confusion, error, limits)
+    return promises_of(cut.constraints, at_prior(counts, tally), error, limits)
 
 
 def _quantity_limits(
@@ -100,7 +93,7 @@ def uniform_promises(cut: Cut, tally: ScoreTally, tuned_here: bool, error: float
         limit = uniform_limit(one, tally, confusion, each, assured)
         return limit, limit
 
-    return promises_of(cut.constraints, confusion, error, limits)
+    return promises_of(cut.constraints, at_prior(confusion, tally), error, limits)
 
 
 def bootstrap_promises(
@@ -114,7 +107,7 @@ def bootstrap_promises(
         lower, upper = np.nanquantile(next(drawn).values, [each, 1 - each])
         return float(lower), float(upper)
 
-    return promises_of(cut.constraints, confusion_at(cut, tally), error, limits)
+    return promises_of(cut.constraints, at_prior(confusion_at(cut, tally), tally), error, limits)
 
 
 def label_promises(
@@ -136,7 +129,7 @@ def label_promises(
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(one.quantity.evaluate(cells.confusion()), dtype=float)
         limits_of_labels = _of_labels(one, cells, totals, grouped, each)
-        met = _is_met(one, limits_of_labels)
+        met = one.allows(limits_of_labels)
         worst = int(np.argmin(limits_of_labels) if one.sense == ">=" else np.argmax(limits_of_labels))
         found.append(
             ConstraintPromise(

@@ -7,6 +7,7 @@ misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -61,6 +62,7 @@ class Method(StrEnum):
     holdout = "holdout"
     uniform = "uniform"
     bootstrap = "bootstrap"
+    theorem = "theorem"
 
 
 FILE = Annotated[
@@ -151,7 +153,8 @@ def _explained(context: typer.Context) -> Iterator[None]:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        typer.secho(f"surecut: {sentence(error)}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
+        said = re.sub(r"\bmethod='(\w+)'", r"--method \1", sentence(error))  # as one says it here
+        typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
 
 
@@ -302,7 +305,7 @@ def apply(
 
         copies_text = out.suffix.lower() in (".csv", ".tsv")
         with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text) as opened:
-            rows = apply_cut(
+            rows, flagged = apply_cut(
                 opened,
                 cut,
                 out,
@@ -313,7 +316,7 @@ def apply(
                 leave_empty=missing is Missing.drop,
             )
         printing.notes(opened.notes)
-        printing.line(f"{rows:,} rows with column {name!r}: {out}")
+        printing.line(f"{rows:,} rows with column {name!r}, {flagged:,} of them positive: {out}")
 
 
 @app.command(epilog="Example:\nsurecut certify fresh.csv --cut cut.json --label y --score p")
@@ -327,7 +330,10 @@ def certify(
     confidence: Annotated[float, typer.Option(help="How sure the promise is.")] = 0.95,
     method: Annotated[
         Method,
-        typer.Option(help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups."),
+        typer.Option(
+            help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups. theorem: "
+            "the paper's bound, on the rows that tuned it."
+        ),
     ] = Method.holdout,
     groups: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")

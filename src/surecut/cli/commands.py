@@ -14,9 +14,10 @@ from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.cli import printing
-from surecut.cli.files import SCORE_NAMES, TableError, literal, missing_sql, quoted
+from surecut.cli.files import SCORE_NAMES, TableError, literal, missing_sql
 from surecut.constraints import parse_constraints
 from surecut.cut import Cut
+from surecut.frames.text_numbers import quoted
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
 from surecut.multilabel.cut import SCHEMA, MultilabelCut
@@ -186,8 +187,8 @@ def apply_cut(
     name: str,
     negative: str | None,
     leave_empty: bool,
-) -> int:
-    """Copy a table with a column that says which rows are cut positive; return the number of rows.
+) -> tuple[int, int]:
+    """Copy a table with a column that says which rows are cut positive; return the numbers of rows and of those.
 
     The column holds true and false, or the cut's positive label and the `negative` one. A row without a score is an
     error, unless its prediction may be left empty.
@@ -208,12 +209,13 @@ def apply_cut(
         predicted = _predicted(cut, path, number, by)
     else:
         predicted = _predicted_by(table, cut, path, number, by)
+    flagged = table.count(f"NOT {without_score} AND {predicted}")
     if negative is not None:
         positive = "1" if cut.pos_label is None else str(cut.pos_label)
         if positive == negative:
             raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
         predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
-    return table.write({name: f"CASE WHEN NOT {without_score} THEN {predicted} END"}, out)
+    return table.write({name: f"CASE WHEN NOT {without_score} THEN {predicted} END"}, out), flagged
 
 
 def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from surecut.cut import replaced
-from surecut.frames.text_numbers import text_numbers
+from surecut.frames.text_numbers import quoted, text_numbers
 
 if TYPE_CHECKING:
     import duckdb
@@ -433,11 +433,6 @@ class Table:
 
     def _listed(self) -> str:
         return f"its columns are {_some(self.columns, 12)}"
-
-
-def quoted(name: str) -> str:
-    """A name as DuckDB reads it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

@@ -112,7 +112,9 @@ def cut_cells(cut: Cut) -> list[str]:
 def accepted(cut: Cut) -> str:
     """How many tuning rows a cut accepts, or how much weight, and which share that is at its prior."""
     at_prior = cut.confusion if not cut.prior_given else cut.confusion.at_prior(cut.prior)
-    return f"{amount(cut.confusion.predicted_positives)} ({share(at_prior.predicted_positives, at_prior.total)})"
+    flagged = share(at_prior.predicted_positives, at_prior.total)
+    there = " expected" if cut.prior_given else ""
+    return f"{amount(cut.confusion.predicted_positives)} ({flagged}{there})"
 
 
 def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
@@ -171,7 +173,7 @@ def drift(report: DriftReport) -> None:
     line("")
     for constraint, value in report.constraints.items():
         line(f"{constraint}: it is {value:.4f} now")
-    if report.prior.moved:
+    if report.prior.moved and not math.isnan(report.value_at_then_prior):
         line(f"At the old share of positives {cut.metric.name} would be {report.value_at_then_prior:.4f} now.")
     if report.best is not None:
         line(

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
-from surecut.frames.text_numbers import text_numbers
+from surecut.frames.text_numbers import quoted, text_numbers
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class DuckReader:
         relation = self.relation
         if within is not None:
             low, high = map(_double, within)
-            relation = relation.filter(f"CAST({_quoted(self.columns.score)} AS DOUBLE) BETWEEN {low} AND {high}")
+            relation = relation.filter(f"CAST({quoted(self.columns.score)} AS DOUBLE) BETWEEN {low} AND {high}")
         yield from _arrow_reader(self._selected(relation))
 
     def _selected(self, relation: Any) -> Any:
@@ -98,7 +98,7 @@ class DuckReader:
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         selected = []
         for name in self.columns.names:
-            column = _quoted(name)
+            column = quoted(name)
             if name == self.columns.weight or types[name].startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
                 column = f"CAST({column} AS DOUBLE) AS {column}"
             selected.append(column)
@@ -186,7 +186,7 @@ def _with_numbers(path: str, relation: Any, numbers: Iterable[str | None]) -> An
         found = text_numbers(column, lambda select: relation.aggregate(select).fetchall()[0])
         if found.in_percent:
             warnings.warn(f"{column} is in percent in {path}: it is divided by 100", PercentWarning, stacklevel=2)
-        replaced.append(f"{found.sql} AS {_quoted(column)}")
+        replaced.append(f"{found.sql} AS {quoted(column)}")
     return relation.project(f"* REPLACE ({', '.join(replaced)})") if replaced else relation
 
 
@@ -212,10 +212,6 @@ def _arrow_reader(relation: Any) -> pa.RecordBatchReader:
     if hasattr(relation, "to_arrow_reader"):
         return relation.to_arrow_reader(BATCH)
     return relation.fetch_arrow_reader(BATCH)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _double(number: float) -> str:

@@ -15,6 +15,11 @@ class TextNumbers(NamedTuple):
     """Whether all numbers have a percent sign, and are divided by 100."""
 
 
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
     """Look at all of a column and say how to read it; a `ValueError` says which text is no number.
 
@@ -26,7 +31,7 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
     >>> table.project(found.sql).fetchall()
     [(0.25,), (1.0,), (0.001,), (None,)]
     """
-    name = '"' + column.replace('"', '""') + '"'
+    name = quoted(column)
     text = f"trim({name})"
     bare = f"trim(rtrim({text}, '%'))"
     plain, comma = (f"TRY_CAST({number} AS DOUBLE)" for number in (bare, f"replace({bare}, ',', '.')"))

@@ -17,7 +17,7 @@ import typer
 
 from surecut.study import NAMES, SCALES, get_experiment
 
-app = typer.Typer(help="The paper's experiments: run, figures, report.", no_args_is_help=True)
+app = typer.Typer(help="The paper's experiments: list, run, plot, report.", no_args_is_help=True)
 
 Scale = Enum("Scale", {name: name for name in SCALES}, type=str)  # type: ignore[misc]  # typer wants an Enum
 ALL = "all"

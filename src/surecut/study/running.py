@@ -53,6 +53,7 @@ def run(
     When it is interrupted, what is finished has been saved, and the table of it is written. A folder that has only
     such a table and its manifest is gone on from as well, once some of its cells have been run again and agree.
     """
+    import pandas as pd  # noqa: F401  # the table is written at the end; what is missing is said now
     from joblib import Parallel, delayed
 
     experiment = get_experiment(name)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.certificates.bootstrap import FEWEST, FEWEST_GROUPS, require_enough
 from surecut.certificates.cells import ClusterCells
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.labels.values import average_certificate, averaged_value, row_values
+from surecut.certificates.resampling import OPTIMISM
 from surecut.multilabel.averaging import tune_thresholds
 from surecut.progress import shown
 
@@ -38,8 +40,11 @@ def bootstrap_labels(
     cells = rows.cells(cut)
     number = len(cells)
     groups = number if codes is None else int(codes.max()) + 1
-    if groups < 2:
-        raise ValueError("all rows are of one group: nothing can be resampled")
+    if codes is not None:
+        require_enough(groups, FEWEST_GROUPS, "groups")
+    confusion = cells.confusion()
+    fewest = min(int(np.sum(confusion.positives)), int(np.sum(confusion.negatives)))
+    require_enough(fewest, FEWEST, "pairs of a row and a label in each class")
     clusters = cells if codes is None else cells.by_group(codes)
     of_rows = row_values(cut, cells) if cut.average == "samples" else None
     weights = np.ones(number) if rows.weights is None else rows.weights
@@ -82,7 +87,7 @@ def _optimism(
     Both are compared with the cut's own thresholds on the same rows, which takes most of the chance out.
     """
     own = np.ones(rows.scores.shape[0]) if rows.weights is None else rows.weights
-    kappa: Any = float(np.max(cut.shrinkage)) if len(cut.shrinkage) and np.isfinite(cut.shrinkage).all() else 0.0
+    kappa = _shrinkage(cut)
 
     def value(of: MultilabelCut, weights: NDArray[np.float64]) -> float:
         cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores), weights)
@@ -105,4 +110,12 @@ def _optimism(
             labels=cut.labels,
         )
         found.append(value(anew, weights) - value(cut, weights) + value(cut, own) - value(anew, own))
-    return float(np.mean(found))
+    return OPTIMISM * float(np.mean(found))
+
+
+def _shrinkage(cut: MultilabelCut) -> Any:
+    """κ to tune with anew: the one that was given, or, where labels differ, "auto", which chose them."""
+    kappas = np.unique(cut.shrinkage)
+    if not len(kappas) or not np.isfinite(kappas).all():
+        return 0.0
+    return float(kappas[0]) if len(kappas) == 1 else "auto"

@@ -13,7 +13,7 @@ from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import frequencies
 from surecut.certificates.labels.bootstrap import bootstrap_labels
 from surecut.certificates.labels.holdout import holdout_labels, labels_alone
-from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.labels.rows import LabelRows, told_apart
 from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
 from surecut.certificates.labels.values import average_certificate, averaged_value
@@ -103,7 +103,8 @@ def _from_tallies(
     tallies = [frequencies(tally, f"method={method!r}") for tally in tallies]
     confusion = _at_thresholds(cut, tallies)
     value = averaged_value(cut, confusion)
-    rows = int(max(tally.rows.sum() for tally in tallies))
+    of_label = np.array([tally.rows.sum() for tally in tallies])
+    rows = int(of_label[0] if (of_label == of_label[0]).all() else of_label.sum())  # of a matrix, or of a long table
     if method == "holdout":
         if _tuned(cut, tallies, confusion):
             raise ValueError(
@@ -132,7 +133,10 @@ def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) 
     """Whether these rows tuned the cut. One that was tuned in an engine knows its counts, but no fingerprint."""
     if not cut.checksums.any():
         return bool(np.array_equal(cells_of(confusion), cells_of(cut.confusion)))
-    return any(tally.sample.fingerprint == cut[label].fingerprint for tally, label in zip(tallies, cut, strict=True))
+    return any(
+        is_told_apart and tally.sample.fingerprint == cut[label].fingerprint
+        for tally, label, is_told_apart in zip(tallies, cut, told_apart(cut), strict=True)
+    )
 
 
 def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:

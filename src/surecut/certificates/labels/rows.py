@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from surecut.multilabel.cut import MultilabelCut
 
 
+def told_apart(cut: MultilabelCut) -> NDArray[np.bool_]:
+    """Labels that a checksum can recognise: of labels that all rows have, or none, many samples look alike."""
+    return np.asarray((cut.checksums != 0) & (cut.confusion.positives > 0) & (cut.confusion.negatives > 0))
+
+
 @dataclass(frozen=True, eq=False)
 class LabelRows:
     """Checked rows of many labels, columns in the order of a cut's labels."""
@@ -36,6 +41,10 @@ class LabelRows:
         truth, names = aligned(truth, truth_names, scores, score_names, None)
         if len(names) != len(cut):
             raise ValueError(f"Y_score has {len(names)} columns, but the cut has {len(cut)} labels")
+        has_names = score_names is not None and tuple(cut.labels) != tuple(range(len(cut)))
+        if has_names and set(names) != set(cut.labels):
+            strange = next(name for name in names if name not in cut.labels)
+            raise ValueError(f"Y_score has a column {strange!r}, which is none of the cut's labels")
         if names != cut.labels and set(names) == set(cut.labels):
             position = {name: i for i, name in enumerate(names)}
             order = [position[label] for label in cut.labels]
@@ -51,8 +60,9 @@ class LabelRows:
         """Whether these rows tuned the cut: a label has the very scores and classes, or all have the very counts."""
         if not cut.checksums.any():
             return bool(np.array_equal(cells_of(self.cells(cut).confusion()), cells_of(cut.confusion)))
-        same = (cut.checksums == self.checksums) & (cut.checksums != 0)
-        return bool((same & (cut.rows == self.scores.shape[0])).any())
+        rows = self.scores.shape[0] if self.weights is None else np.count_nonzero(self.weights)
+        same = (cut.checksums == self.checksums) & (cut.rows == rows)
+        return bool((same & told_apart(cut)).any())
 
     def counted(self, what: str) -> LabelRows:
         """Rows as often as their weights say; weights that do not count rows are refused."""

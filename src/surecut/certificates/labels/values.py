@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
 
-ANY_LABELS = "the labels of one row may depend on each other in any way"
+ANY_LABELS = "nothing is assumed of how the labels of one row depend on each other"
 
 
 def averaged_value(cut: MultilabelCut, confusion: Confusion) -> float:
