@@ -600,7 +600,8 @@ def coverage_verdict(found: list[Row], method: str) -> list[str]:
 def coverage_sections(found: list[Row]) -> list[str]:
     parts = [
         "## Coverage of the lower limit, nominally 0.95",
-        "A draw in which nothing could be promised (no rows of a class) counts as kept. *By chance* is the lowest"
+        "A draw in which nothing could be promised (no rows of a class, or too few to be drawn again) counts as kept."
+        " *By chance* is the lowest"
         " coverage that one of all cells of a method would show in one run of a hundred if each had exactly 0.95.",
         table(
             ["method", "lowest", "by chance", "mean", "verdict"],
