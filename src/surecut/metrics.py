@@ -473,9 +473,9 @@ class KnownAt:
 class LinearFractional(LinearFractionalMetric):
     """A metric of one's own: (a₀ + a₁ FP + a₂ FN) / (b₀ + b₁ FP + b₂ FN), in rates.
 
-    Each coefficient is a number or a function of the prior P: an `Affine` one is saved with a cut, of others a file holds
-    the value at the tuning prior. The metric must not increase in FP or FN: that is decided exactly, at the corners, when
-    the prior is known.
+    Each coefficient is a number or a function of the prior P. An `Affine` one is saved with a cut; of others a file
+    holds the value at the tuning prior. The metric must not increase in FP or FN: that is decided exactly, at the
+    corners, when the prior is known.
 
     Examples
     --------
