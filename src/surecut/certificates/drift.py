@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import confusion_at
 from surecut.certificates.holdout import value_limits
@@ -292,7 +293,7 @@ def _value_change(
     then_limits = _then_limits(cut, before, has_rows, then_confusion)
 
     def now_limits(level: float) -> tuple[float, float]:
-        lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, now.given_prior)
+        lower, upper, _ = value_limits(cut.metric, cells_of(confusion), level, now.given_prior)
         return float(lower), float(upper)
 
     levels = np.geomspace(0.3, error / 100, LEVELS)
@@ -315,7 +316,7 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
     """Limits of the value then: exact for rows kept aside, by the bootstrap or for all thresholds for tuning rows."""
 
     def of_rows(level: float) -> tuple[float, float]:
-        lower, upper, _ = value_limits(cut.metric, _cells(confusion), level, before.given_prior)
+        lower, upper, _ = value_limits(cut.metric, cells_of(confusion), level, before.given_prior)
         return float(lower), float(upper)
 
     def of_counts(level: float) -> tuple[float, float]:
@@ -353,10 +354,6 @@ def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lowe
 
 def _value(cut: Cut, confusion: Confusion) -> float:
     return float(cut.metric.evaluate(confusion.at_prior(cut.prior) if cut.prior_given else confusion))
-
-
-def _cells(confusion: Confusion) -> Any:
-    return np.array([confusion.tp, confusion.fp, confusion.fn, confusion.tn], dtype=float)
 
 
 def _best(cut: Cut, tally: ScoreTally) -> Cut | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, Certificate
 from surecut.certificates.confidence import FallTo, share_limits, three_part_limit, two_share_limit
 from surecut.certificates.counts import confusion_at, value_at
@@ -29,7 +30,7 @@ PRIOR_SHARE = 0.2
 def holdout_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
     confusion = confusion_at(cut, tally)
     value = value_at(cut, confusion, tally)
-    cells = np.array([confusion.tp, confusion.fp, confusion.fn, confusion.tn], dtype=float)
+    cells = cells_of(confusion)
     lower, upper, exact = value_limits(cut.metric, cells, 1 - confidence, tally.given_prior)
     assumptions = [FRESH, ONE_MODEL, KEPT_ASIDE]
     if tally.given_prior is not None:

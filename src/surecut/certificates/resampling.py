@@ -14,6 +14,8 @@ import numpy as np
 
 from surecut._inputs import as_doubles
 from surecut._kernels import ordered_keys
+from surecut.certificates.cells import cells_of
+from surecut.certificates.counts import at_prior, confusion_at
 from surecut.confusion import Confusion
 from surecut.progress import shown
 
@@ -92,7 +94,7 @@ def resample(
         if groups is None
         else _drawn_groups(tally, starts, groups, resamples, rng)
     )
-    collected = [_Collected(cut, int(np.searchsorted(starts, _accepted(tally, cut)))) for cut in cuts]
+    collected = [_Collected(cut, int(np.searchsorted(starts, tally.candidates.at(cut.threshold)))) for cut in cuts]
     for counts in shown(draws, "resampling", resamples, progress=progress, size=len):
         above = _cumulated(counts)
         for one in collected:
@@ -133,10 +135,6 @@ class _Collected:
         return Resampled(values, optimism, (float(low), float(high)))
 
 
-def _accepted(tally: ScoreTally, cut: Cut) -> int:
-    return 0 if cut.predicts_nothing else int(np.searchsorted(-tally.scores, -cut.threshold, side="right"))
-
-
 def _bin_starts(tally: ScoreTally, cuts: Sequence[Cut]) -> NDArray[np.intp]:
     """The first score of each bin, descending; one bin starts right below each cut."""
     if len(tally) <= COARSE + NEAR:
@@ -145,7 +143,7 @@ def _bin_starts(tally: ScoreTally, cuts: Sequence[Cut]) -> NDArray[np.intp]:
     for column in tally.rows.T:  # bins of equal weight in each class: rare positives get as many as the negatives
         cumulated = np.cumsum(column)
         ends.append(np.searchsorted(cumulated, np.linspace(0, cumulated[-1], COARSE // 2)))
-    accepted = np.array([_accepted(tally, cut) for cut in cuts])
+    accepted = np.array([tally.candidates.at(cut.threshold) for cut in cuts])
     above = np.concatenate(([0], np.cumsum(tally.rows.sum(axis=1))))
     around = REACH * above[-1] ** (2 / 3) * np.linspace(-1, 1, NEAR)
     ends.append(np.searchsorted(above, (above[accepted][:, None] + around).ravel()))
@@ -172,16 +170,13 @@ def _values(cut: Cut, tally: ScoreTally, above: NDArray[Any]) -> NDArray[np.floa
 
 def _fixed_values(cut: Cut, tally: ScoreTally, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Values at the cut, of shares of the four cells drawn around the counted ones."""
-    confusion = tally.confusion[_accepted(tally, cut)]
-    cells = np.array([confusion.tp, confusion.fp, confusion.fn, confusion.tn], dtype=float)
+    cells = cells_of(confusion_at(cut, tally))
     return _evaluated(cut, tally, Confusion(*rng.dirichlet(cells + 0.5, size=resamples).T))
 
 
 def _evaluated(cut: Cut, tally: ScoreTally, confusion: Confusion) -> NDArray[np.float64]:
-    if tally.given_prior is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            confusion = confusion.at_prior(tally.given_prior)
-    return np.asarray(cut.metric.evaluate(confusion))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(cut.metric.evaluate(at_prior(confusion, tally)))
 
 
 def _drawn(

@@ -141,8 +141,8 @@ def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) 
 
 def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:
     """Each label's confusion at its threshold."""
-    found = []
-    for threshold, tally in zip(cut.thresholds, tallies, strict=True):
-        accepted = 0 if threshold == np.inf else int(np.searchsorted(-tally.scores, -threshold, side="right"))
-        found.append(cells_of(tally.confusion[accepted]))
+    found = [
+        cells_of(tally.confusion[tally.candidates.at(threshold)])
+        for threshold, tally in zip(cut.thresholds.tolist(), tallies, strict=True)
+    ]
     return Confusion(*np.array(found).T)
