@@ -79,7 +79,7 @@ def kernels(request: pytest.FixtureRequest) -> Any:
     return compiled
 
 
-SMALL = {"SORTED_AT_ONCE": 8, "SORTED_SHARE": 10**6, "GROUP": 4, "PARTS": 16}
+SMALL = {"SORTED_AT_ONCE": 8, "SORTED_SHARE": 10**6, "GROUP": 4, "PARTS": 16, "ROWS_PER_PART": 4}
 """Settings with which even a handful of rows is searched as if they were millions."""
 
 

@@ -22,6 +22,7 @@ from surecut._kernels import (
     checksum,
     first_bins,
     ordered_keys,
+    score_ranges,
     scores_of_keys,
 )
 
@@ -188,73 +189,37 @@ def test_tied_scores_have_a_bin_each():
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])
-def test_counts_are_the_same(compiled, count):
+def test_the_rows_inside_some_ranges_are_the_same(compiled, count):
     generator = np.random.default_rng(count)
-    for bits, labels, weights, positive, _ in blocks():
+    for bits, labels, weights, _, _ in blocks():
         low, high = ranges(generator, bits, count)
-        shift = np.array([max(0, int(width).bit_length() - 5) for width in high - low], dtype=np.uint64)
-        parts = ((high - low) >> shift).astype(np.int64) + 1
-        offset = np.concatenate(([0], np.cumsum(parts)[:-1]))
-        results = []
-        for kernels in (NumpyKernels(), compiled):
-            rows = np.zeros((int(parts.sum()), 2), dtype=np.int64)
-            sums = np.zeros((int(parts.sum()), 2)) if len(weights) else rows
-            kernels.count(bits, labels, weights, positive, (low, high, shift, offset), rows, sums)
-            results.append((rows, sums))
+        columns = bits.view(float), labels, weights
+        results = [kernels.inside(*columns, *score_ranges(low, high)) for kernels in (NumpyKernels(), compiled)]
         for reference, fast in zip(*results, strict=True):
             np.testing.assert_array_equal(reference, fast)
+            assert reference.dtype == fast.dtype
         keys = ordered_keys(bits.view(float))
         inside = ((keys[:, None] >= low) & (keys[:, None] <= high)).any(axis=1)
         inside &= weights > 0 if len(weights) else True
-        assert results[0][0].sum() == np.count_nonzero(inside)
-
-
-@pytest.mark.parametrize("count", [1, 5, 40])
-def test_extents_are_the_same(compiled, count):
-    generator = np.random.default_rng(count)
-    for bits, _, weights, _, _ in blocks():
-        low, high = ranges(generator, bits, count)
-        results = []
-        for kernels in (NumpyKernels(), compiled):
-            smallest, largest = high.copy(), low.copy()
-            kernels.extent(bits, weights, low, high, smallest, largest)
-            results.append((smallest, largest))
-        for reference, fast in zip(*results, strict=True):
-            np.testing.assert_array_equal(reference, fast)
-        keys = ordered_keys(bits.view(float))
-        keys = keys[weights > 0] if len(weights) else keys
-        for i in range(len(low)):
-            inside = keys[(keys >= low[i]) & (keys <= high[i])]
-            if len(inside):
-                assert (results[0][0][i], results[0][1][i]) == (inside.min(), inside.max())
-
-
-@pytest.mark.parametrize("count", [1, 5, 40])
-def test_selections_are_the_same(compiled, count):
-    generator = np.random.default_rng(count)
-    for bits, labels, weights, positive, _ in blocks():
-        low, high = ranges(generator, bits, count)
-        results = []
-        for kernels in (NumpyKernels(), compiled):
-            out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
-            found = kernels.select(bits, labels, weights, positive, low, high, out)
-            results.append([column[:found] for column in out])
-        for reference, fast in zip(*results, strict=True):
-            np.testing.assert_array_equal(reference, fast)
-        keys = ordered_keys(bits.view(float))
-        inside = ((keys[:, None] >= low) & (keys[:, None] <= high)).any(axis=1)
-        inside &= weights > 0 if len(weights) else True
-        np.testing.assert_array_equal(results[0][0], keys[inside])
-        np.testing.assert_array_equal(results[0][1], (labels == positive)[inside])
+        for column, found in zip(columns, results[0], strict=True):
+            np.testing.assert_array_equal(found, column[inside] if len(column) else column)
 
 
 def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
     scores = np.array([0.0, -0.0, -5e-324, 5e-324, -1.0])
-    low = ordered_keys(np.array([-1.0]))
-    out = (np.empty(5, np.uint64), np.empty(5, np.bool_), NO_WEIGHTS)
-    columns = scores.view(np.int64), np.ones(5), NO_WEIGHTS, 1
-    found = kernels.select(*columns, low, np.array([KEY_OF_MINUS_ZERO]), out)
-    np.testing.assert_array_equal(scores_of_keys(out[0][:found]), [-5e-324, -1.0])
+    low, high = ordered_keys(np.array([-1.0])), np.array([KEY_OF_MINUS_ZERO])
+    found = kernels.inside(scores, np.ones(5), NO_WEIGHTS, *score_ranges(low, high))
+    np.testing.assert_array_equal(found[0], [-5e-324, -1.0])
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 4095, 4096, 4097, 20_000])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_pieces_of_any_size_are_looked_at_whole(compiled, size, share):
+    """Around the ends of the groups and pieces that the compiled kernel works in."""
+    scores = np.random.default_rng(size).random(size)
+    found = compiled.inside(scores, scores, NO_WEIGHTS, np.array([0.0]), np.array([share]))
+    np.testing.assert_array_equal(found[0], scores[scores <= share])
+    np.testing.assert_array_equal(found[1], scores[scores <= share])
 
 
 def test_kernels_add_to_what_is_there(kernels):
@@ -325,14 +290,11 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
 
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
-from surecut import ScoreTally, _kernels
-from surecut._kernels import ordered_keys, scores_of_keys
+from surecut import _kernels
 kernels = _kernels.compiled()
-keys = ordered_keys(np.array([0.0, 9.0]))
-smallest, largest = keys[1:].copy(), keys[:1].copy()
-bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
-kernels.extent(bits, np.empty(0), keys[:1], keys[1:], smallest, largest)
-print(scores_of_keys(smallest)[0], scores_of_keys(largest)[0])
+scores = np.array([3.0, 1.0, 2.0, 10.0])
+found, _, _ = kernels.inside(scores, scores, np.empty(0), np.array([0.0]), np.array([9.0]))
+print(found.min(), found.max())
 """
 
 

@@ -10,7 +10,7 @@ No fastmath and no `parallel=True`: all passes over the rows must map alike, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -28,14 +28,16 @@ from surecut._kernels import (
     Kernels,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 SIGN_SHIFT = np.int64(63)
 CLASS_BIT = np.int64(1)
-PIECE = 1024
-"""Rows whose intermediate results stay in the first-level cache. Loops over slices of this many rows vectorise: an
-index that is a plain loop variable needs no check for being negative, and neither does an unsigned one."""
+PIECE = 1 << 14
+"""Rows whose intermediate results stay in cache, while memory is read in long runs. Loops over slices of this many
+rows vectorise: an index that is a plain loop variable needs no check for being negative, and neither does an unsigned
+one."""
+
+LOOK = 1 << 12
+GROUP = 8
+"""In pieces of `LOOK` rows, `GROUP` flags of one byte each are looked at as one word."""
 
 
 class _Kernel:
@@ -95,27 +97,56 @@ def _histogram(
     return bits.size - known, nans, checksum
 
 
-def _inside(scores: Any, low: Any, high: Any, index: Any) -> Any:
-    """Without a branch, since most scores are outside; those between several ranges are dropped afterwards."""
+def _inside(scores: Any, labels: Any, weights: Any, ranges: Any, room: Any, out: Any) -> Any:
+    """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
+
+    None of it branches. `room` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
+    to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges, or
+    without weight, are dropped afterwards. Weights may be None.
+    """
+    (low, high), (flags, words, groups, rows) = ranges, room
+    found_scores, found_labels, found_weights = out
     lowest, highest = low[0], high[-1]
     near = np.uint64(0)
-    for i in range(scores.size):
-        index[near] = i
-        near += np.uint64((scores[i] >= lowest) & (scores[i] <= highest))
-    if low.size == 1:
+    for start in range(0, scores.size, LOOK):
+        score, label = scores[start : start + LOOK], labels[start : start + LOOK]
+        for i in range(score.size):
+            flags[i] = (score[i] >= lowest) & (score[i] <= highest)
+        count = (score.size + GROUP - 1) // GROUP
+        for i in range(score.size, count * GROUP):
+            flags[i] = False
+        opened = np.uint64(0)
+        for g in range(count):
+            groups[opened] = g
+            opened += np.uint64(words[g] != 0)
+        copied = np.uint64(0)
+        for g in range(opened):
+            for i in range(GROUP):
+                rows[copied] = groups[g] * np.uint64(GROUP) + np.uint64(i)
+                copied += np.uint64(flags[rows[copied]])
+        for i in range(copied):
+            found_scores[near], found_labels[near] = score[rows[i]], label[rows[i]]
+            if weights is not None:
+                found_weights[near] = weights[np.uint64(start) + rows[i]]
+            near += np.uint64(1)
+    if weights is None and low.size == 1:
         return near
     found = np.uint64(0)
     for n in range(near):
-        score = scores[index[n]]
-        first, last = 0, low.size
-        while last - first > 1:
-            middle = (first + last) >> 1
-            if low[middle] <= score:
-                first = middle
+        score_found = found_scores[n]
+        first_range, last_range = 0, low.size
+        while last_range - first_range > 1:
+            middle = (first_range + last_range) >> 1
+            if low[middle] <= score_found:
+                first_range = middle
             else:
-                last = middle
-        index[found] = index[n]
-        found += np.uint64(score <= high[first])
+                last_range = middle
+        found_scores[found], found_labels[found] = score_found, found_labels[n]
+        belongs = score_found <= high[first_range]
+        if weights is not None:
+            found_weights[found] = found_weights[n]
+            belongs &= found_weights[n] > 0
+        found += np.uint64(belongs)
     return found
 
 
@@ -142,11 +173,15 @@ class CompiledKernels(Kernels):
         weighted = weights if len(weights) else None
         noted = only if len(only) else None
         out = rows.reshape(-1), sums.reshape(-1)
-        room = np.empty(PIECE, np.uint64)
+        room = np.empty(PIECE, np.uint32)
         found: tuple[int, int, int]
         found = self._histogram(bits, labels, weighted, positive, negative, tuple(bins), room, out, noted)
         return found
 
-    def inside(self, scores: Any, low: Any, high: Any) -> NDArray[np.int64]:
-        index = np.empty(len(scores) + 1, np.int64)  # pages that are not written to cost nothing
-        return index[: self._inside(scores, low, high, index)].copy()
+    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        flags = np.empty(LOOK, np.bool_)
+        room = flags, flags.view(np.uint64), np.empty(LOOK // GROUP + 1, np.uint64), np.empty(LOOK + 1, np.uint64)
+        # Pages that are not written to cost nothing.
+        out = tuple(np.empty(len(column) + 1, column.dtype) for column in (scores, labels, weights))
+        found = self._inside(scores, labels, weights if len(weights) else None, (low, high), room, out)
+        return out[0][:found].copy(), out[1][:found].copy(), out[2][: found if len(weights) else 0].copy()

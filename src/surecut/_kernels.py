@@ -76,10 +76,10 @@ def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
     signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
     magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
     tied = are_tied(sample)
-    trimmed = (0, 0) if tied else (len(magnitude) // 256, len(magnitude) // 1024)
+    trimmed = 0 if tied else len(magnitude) // 1024
     if tied and magnitude[-1] > 0:
         magnitude = magnitude[magnitude > 0]
-    smallest, largest = int(magnitude[trimmed[0]]), int(magnitude[-1 - trimmed[1]])
+    smallest, largest = int(magnitude[trimmed]), int(magnitude[-1 - trimmed])
     shift = max(0, (largest - smallest).bit_length() - (bits - signs + 1))
     smallest = max(0, smallest - (1 << shift)) if tied else smallest
     half = ((largest - smallest) >> shift) + 1
@@ -97,7 +97,7 @@ def are_tied(sample: NDArray[np.float64]) -> bool:
 
 
 class Kernels(ABC):
-    """The loops over a block of rows. Two of them read every row, and are worth compiling; the others read few."""
+    """The loops that read every row of a block."""
 
     @abstractmethod
     def histogram(
@@ -118,52 +118,8 @@ class Kernels(ABC):
         """
 
     @abstractmethod
-    def inside(self, scores: Any, low: Any, high: Any) -> NDArray[np.int64]:
-        """Where in a block the scores stand that lie in some ranges of scores (ascending, both ends inclusive)."""
-
-    def count(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, bins: tuple[Any, Any, Any, Any], rows: Any, sums: Any
-    ) -> None:
-        """Count the rows that lie in some bins, each divided into parts, by part and class.
-
-        `bins` holds `low`, `high` (inclusive keys, ascending and disjoint), `shift` and `offset`: a key in bin j
-        belongs to part `offset[j] + ((key - low[j]) >> shift[j])`.
-        """
-        low, high, shift, offset = bins
-        keys, is_positive, weights = self._rows_in(bits, labels, weights, positive, low, high)
-        if len(keys):
-            which = np.searchsorted(low, keys, side="right") - 1
-            part = ((keys - low[which]) >> shift[which]).view(np.int64) + offset[which]
-            _add_counts(part, is_positive, weights, rows, sums)
-
-    def extent(self, bits: Any, weights: Any, low: Any, high: Any, smallest: Any, largest: Any) -> None:
-        """Lower `smallest` and raise `largest` to the keys found in each bin."""
-        keys = np.sort(self._rows_in(bits, bits, weights, 0, low, high)[0])
-        first, last = np.searchsorted(keys, low), np.searchsorted(keys, high, side="right") - 1
-        found = first <= last
-        smallest[found] = np.minimum(smallest[found], keys[first[found]])
-        largest[found] = np.maximum(largest[found], keys[last[found]])
-
-    def select(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any, out: tuple[Any, Any, Any]
-    ) -> int:
-        """Copy key, class and weight of the rows that lie in some ranges of keys; return how many."""
-        keys, is_positive, weights = self._rows_in(bits, labels, weights, positive, low, high)
-        found = len(keys)
-        out[0][:found], out[1][:found] = keys, is_positive
-        if len(weights):
-            out[2][:found] = weights
-        return found
-
-    def _rows_in(
-        self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any
-    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], Any]:
-        scores = bits.view(np.float64)
-        where = self.inside(scores, *score_ranges(low, high))
-        if len(weights):
-            where = where[weights[where] > 0]
-            weights = weights[where]
-        return ordered_keys(scores[where]), np.asarray(labels[where] == positive), weights
+    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        """Scores, labels and weights of the rows that lie in some ranges of scores (ascending, ends inclusive)."""
 
 
 def score_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -248,16 +204,19 @@ class NumpyKernels(Kernels):
             part += bins.half
             if len(only):
                 _note_scores(part, bits, only)
-            _add_counts(part, is_positive, weights, rows, sums)
+            add_counts(part, is_positive, weights, rows, sums)
         return strangers, nans, checksum(bits, is_positive)
 
     @staticmethod
-    def inside(scores: Any, low: Any, high: Any) -> NDArray[np.int64]:
+    def inside(scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
         where = np.flatnonzero((scores >= low[0]) & (scores <= high[-1]))
         if len(low) > 1:
             some = scores[where]
             where = where[some <= high[np.searchsorted(low, some, side="right") - 1]]
-        return where
+        if not len(weights):
+            return scores[where], labels[where], weights
+        where = where[weights[where] > 0]
+        return scores[where], labels[where], weights[where]
 
 
 def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
@@ -277,7 +236,7 @@ def _note_scores(part: Any, bits: Any, only: Any) -> None:
         only[part[only[part] != bits]] = SEVERAL
 
 
-def _add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
+def add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
     """Add to `rows` and `sums` of shape (parts, 2); only the stretch of parts that occur is touched."""
     first = int(part.min())
     stretch = int(part.max()) - first + 1

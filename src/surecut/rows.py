@@ -15,7 +15,8 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys, scores_of_keys
+from surecut._kernels import NO_BINS, NONE, SEVERAL, add_counts, are_tied, first_bins, ordered_keys, score_ranges
+from surecut.counts import Counts, Parts, range_of
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
@@ -32,38 +33,6 @@ ROWS_PER_WORKER = 1 << 19
 NO_WEIGHTS = np.empty(0)
 
 MINUS_ZERO = np.array(-0.0).view(np.int64)
-
-
-@dataclass
-class Counts:
-    """Number of rows and sum of weights, by bin and class (negatives first). Without weights they are one array."""
-
-    rows: NDArray[Any]
-    weight: NDArray[Any]
-
-    @classmethod
-    def zeros(cls, bins: int, weighted: bool, dtype: type[np.signedinteger[Any]] = np.int64) -> Counts:
-        rows = np.zeros((bins, 2), dtype=dtype)
-        return cls(rows, np.zeros((bins, 2)) if weighted else rows)
-
-    def move(self, source: int, target: int) -> None:
-        """Add one bin's counts to another's."""
-        for counts in {id(self.rows): self.rows, id(self.weight): self.weight}.values():
-            counts[target] += counts[source]
-            counts[source] = 0
-
-    def widened(self) -> Counts:
-        """The same with numbers of rows that can be multiplied."""
-        rows = self.rows.astype(np.int64)
-        return Counts(rows, rows if self.weight is self.rows else self.weight)
-
-    def __getitem__(self, index: Any) -> Counts:
-        rows = self.rows[index]
-        return Counts(rows, rows if self.weight is self.rows else self.weight[index])
-
-    def __add__(self, other: Counts) -> Counts:
-        rows = self.rows + other.rows
-        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
 
 
 class Histogram(NamedTuple):
@@ -100,8 +69,8 @@ class Rows(Protocol):
     def histogram(self) -> Histogram:
         """All rows, counted in bins that suit them. Checks labels, scores and weights."""
 
-    def count(self, low: Any, high: Any, shift: Any) -> Counts:
-        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+    def count(self, parts: Parts) -> Counts:
+        """Counts of bins that are divided, by part."""
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -111,6 +80,73 @@ class Rows(Protocol):
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """The few rows that a pass over many found in some ranges of scores: a source of its own.
+
+    `weights` is empty where rows are not weighted; no row has a weight of zero.
+    """
+
+    keys: NDArray[np.uint64]
+    is_positive: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, columns: list[tuple[Any, Any, Any]], positive: Any, dtype: np.dtype[Any]) -> FoundRows:
+        """Rows from scores, labels and weights, piece by piece."""
+        if not columns:
+            return cls(np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS, dtype)
+        scores, labels, weights = (np.concatenate(pieces) for pieces in zip(*columns, strict=True))
+        return cls(ordered_keys(scores), np.asarray(labels == positive), weights, dtype)
+
+    @classmethod
+    def joined(cls, parts: list[FoundRows]) -> FoundRows:
+        keys, is_positive, weights = (
+            np.concatenate([getattr(part, column) for part in parts]) for column in ("keys", "is_positive", "weights")
+        )
+        return cls(keys, is_positive, weights, parts[0].dtype)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def within(self, low: Any, high: Any) -> FoundRows:
+        """Those of the rows that lie in some ranges of keys (ascending)."""
+        where = np.flatnonzero((self.keys >= low[0]) & (self.keys <= high[-1]))
+        if len(low) > 1:
+            keys = self.keys[where]
+            where = where[keys <= high[range_of(keys, low)]]
+        weights = self.weights[where] if len(self.weights) else self.weights
+        return FoundRows(self.keys[where], self.is_positive[where], weights, self.dtype)
+
+    def add_to(self, counts: Counts, parts: Parts) -> None:
+        """Count the rows, all of which lie in bins that are divided, by part."""
+        if len(self):
+            add_counts(parts.holding(self.keys), self.is_positive, self.weights, counts.rows, counts.weight)
+
+    def count(self, parts: Parts) -> Counts:
+        """The counts of all parts."""
+        counts = Counts.zeros(parts.total, len(self.weights) > 0)
+        self.add_to(counts, parts)
+        return counts
+
+    def extend(self, low: Any, high: Any, smallest: Any, largest: Any) -> None:
+        """Lower `smallest` and raise `largest` to the keys found in each of some bins (ascending)."""
+        keys = np.sort(self.keys)
+        first, last = np.searchsorted(keys, low), np.searchsorted(keys, high, side="right") - 1
+        found = first <= last
+        smallest[found] = np.minimum(smallest[found], keys[first[found]])
+        largest[found] = np.maximum(largest[found], keys[last[found]])
+
+    def tally(self) -> ScoreTally:
+        """The rows by distinct score."""
+        return tally_keys(self.keys, self.is_positive, self.weights if len(self.weights) else None, self.dtype)
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        """The tally of those that lie in some bins (ascending)."""
+        return self.within(low, high).tally()
 
 
 @dataclass(frozen=True)
@@ -181,17 +217,13 @@ class ArrayRows:
             low[alone] = high[alone] = ordered_keys(score[alone])
         return Histogram(low, high, counts[occupied].widened(), sum(part[4] for part in parts) % 2**64)
 
-    def count(self, low: Any, high: Any, shift: Any) -> Counts:
-        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
-        parts_of_bin = ((high - low) >> shift).astype(np.int64) + 1
-        offset = np.concatenate(([0], np.cumsum(parts_of_bin)[:-1]))
+    def count(self, parts: Parts) -> Counts:
+        """Counts of bins that are divided, by part."""
 
         def work(blocks: Iterator[slice]) -> Counts:
-            counts = Counts.zeros(int(parts_of_bin.sum()), self.weighted)
-            for block in blocks:
-                self.kernels.count(
-                    *self._columns(block), self.labels.positive, (low, high, shift, offset), counts.rows, counts.weight
-                )
+            counts = Counts.zeros(parts.total, self.weighted)
+            for found in self._found(blocks, *joined_ranges(parts.low, parts.high)):
+                FoundRows.of([found], self.labels.positive, self.dtype).add_to(counts, parts)
             return counts
 
         counts: Counts = functools.reduce(operator.add, self._on_all_cores(work))
@@ -202,9 +234,8 @@ class ArrayRows:
 
         def work(blocks: Iterator[slice]) -> tuple[Any, Any]:
             smallest, largest = high.copy(), low.copy()
-            for block in blocks:
-                bits, _, weights = self._columns(block)
-                self.kernels.extent(bits, weights, low, high, smallest, largest)
+            for found in self._found(blocks, *joined_ranges(low, high)):
+                FoundRows.of([found], self.labels.positive, self.dtype).extend(low, high, smallest, largest)
             return smallest, largest
 
         parts = self._on_all_cores(work)
@@ -212,31 +243,22 @@ class ArrayRows:
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
-        keys, is_positive, weights = self._selected(low, high)
-        return tally_keys(keys, is_positive, weights if self.weighted else None, self.scores.dtype)
+        return self.near(low, high).tally()
 
-    def near(self, low: Any, high: Any) -> ArrayRows:
+    def near(self, low: Any, high: Any) -> FoundRows:
         """The rows that lie in some bins (ascending), as a source of their own."""
-        keys, is_positive, weights = self._selected(low, high)
-        return ArrayRows(scores_of_keys(keys), Labels(is_positive, True, False), weights, self.kernels, workers=1)
 
-    def _selected(self, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        low, high = joined_ranges(low, high)
+        def work(blocks: Iterator[slice]) -> FoundRows:
+            return FoundRows.of([*self._found(blocks, *joined_ranges(low, high))], self.labels.positive, self.dtype)
 
-        def work(blocks: Iterator[slice]) -> list[tuple[Any, Any, Any]]:
-            found = []
-            out = (np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS)
-            for block in blocks:
-                bits, labels, weights = self._columns(block)
-                if len(bits) > len(out[0]):  # at the first block
-                    out = (np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights)))
-                n = self.kernels.select(bits, labels, weights, self.labels.positive, low, high, out)
-                found.append((out[0][:n].copy(), out[1][:n].copy(), out[2][:n].copy()))
-            return found
+        return FoundRows.joined(self._on_all_cores(work))
 
-        found = [columns for part in self._on_all_cores(work) for columns in part]
-        keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        return keys, is_positive, weights
+    def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[tuple[Any, Any, Any]]:
+        """Scores, labels and weights of the rows that lie in some ranges of keys (ascending), block by block."""
+        ranges = score_ranges(low, high)
+        for block in blocks:
+            bits, labels, weights = self._columns(block)
+            yield self.kernels.inside(bits.view(np.float64), labels, weights, *ranges)
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""

@@ -8,7 +8,7 @@ divided, until what is left in question is sorted. The result is that of trying 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy as np
 from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
+from surecut.counts import Counts, Parts
 from surecut.metrics import Metric
-from surecut.rows import ArrayRows, Counts, Rows, SourceChangedError, joined_ranges
+from surecut.rows import ArrayRows, FoundRows, Rows, SourceChangedError, joined_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,9 @@ SORTED_SHARE = 16
 
 GROUP = 64
 """Bins and sorted scores are first judged in groups of so many, since most groups hold no better cut either."""
+
+ROWS_PER_PART = 16
+"""Bins in question are divided into about one part for so many of their rows."""
 
 PARTS = 1 << 15
 """Into so many parts the bins in question are divided at most, all together."""
@@ -54,13 +58,19 @@ class Bins:
     """A partition of the rows by score, in descending order.
 
     `low` and `high` are the ends of each bin, as keys; where `exact`, they are scores that occur. A bin of one score
-    (`low == high`) holds no cut but its edge.
+    (`low == high`) holds no cut but its edge. A bin that was found to hold none of the best cuts is `idle` for good.
     """
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     exact: NDArray[np.bool_]
+    idle: NDArray[np.bool_]
     counts: Counts
+
+    @classmethod
+    def unjudged(cls, low: NDArray[np.uint64], high: NDArray[np.uint64], counts: Counts, exact: Any = False) -> Bins:
+        """Bins of which nothing is known but their ends and counts; those of one score are exact anyway."""
+        return cls(low, high, (low == high) | exact, np.zeros(len(low), dtype=bool), counts)
 
     def merged(self, starts: NDArray[np.intp]) -> Bins:
         """These bins made into fewer, each of which starts with one of them."""
@@ -68,11 +78,12 @@ class Bins:
         rows = np.add.reduceat(self.counts.rows, starts, axis=0)
         unweighted = self.counts.weight is self.counts.rows
         weight = rows if unweighted else np.add.reduceat(self.counts.weight, starts, axis=0)
-        return Bins(self.low[ends], self.high[starts], self.exact[starts] & self.exact[ends], Counts(rows, weight))
+        exact, idle = self.exact[starts] & self.exact[ends], np.logical_and.reduceat(self.idle, starts)
+        return Bins(self.low[ends], self.high[starts], exact, idle, Counts(rows, weight))
 
     def replaced(self, gone: NDArray[np.bool_], *others: Bins) -> Bins:
         """These bins with some of them gone and others in their place."""
-        kept = Bins(self.low[~gone], self.high[~gone], self.exact[~gone], self.counts[~gone])
+        kept = Bins(self.low[~gone], self.high[~gone], self.exact[~gone], self.idle[~gone], self.counts[~gone])
         every = (kept, *others)
         low = np.concatenate([bins.low for bins in every])
         order = np.argsort(low, kind="stable")[::-1]  # two sorted runs, which a merge sort joins
@@ -82,6 +93,7 @@ class Bins:
             low[order],
             np.concatenate([bins.high for bins in every])[order],
             np.concatenate([bins.exact for bins in every])[order],
+            np.concatenate([bins.idle for bins in every])[order],
             Counts(rows, rows if unweighted else np.concatenate([bins.counts.weight for bins in every])[order]),
         )
 
@@ -91,27 +103,20 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted)
-    bins = Bins(histogram.low, histogram.high, histogram.low == histogram.high, histogram.counts)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
-    question = _question(bins, sample, objectives)
+    question = _question(Bins.unjudged(histogram.low, histogram.high, histogram.counts), sample, objectives)
     while question.rows > budget:
-        if question.unseen.any():
-            bins = _with_extents(bins, question.unseen, rows)
-        else:
-            bins = _divided(bins, question.unknown, rows)
-        question = _question(bins, sample, objectives)
-    source = rows
+        divide = _divided if not question.unseen.any() else _with_extents
+        question = _question(divide(question, rows), sample, objectives)
+    source: Rows | FoundRows = rows
     if question.rows > SORTED_AT_ONCE and isinstance(rows, ArrayRows):
         # Rows that stand together are divided once more in no time, and what is left is sorted in no time.
-        ranges = joined_ranges(*_ascending(bins, question.unknown))
+        ranges = joined_ranges(*question.ascending(question.unknown))
         near = rows.near(*ranges)
-        bins = _divided(bins, question.unknown, near)
-        question = _question(bins, sample, objectives)
-        if _lie_in(*ranges, bins.low[question.unknown], bins.high[question.unknown]):
+        question = _question(_divided(question, near), sample, objectives)
+        if _lie_in(*ranges, *question.ascending(question.unknown)):
             source = near
-    if question.unknown.any():
-        starts = _representatives(~question.needed)
-        bins = _sorted_out(bins.merged(starts), question.unknown[starts], source, sample, objectives)
+    bins = _sorted_out(question, source, sample, objectives) if question.unknown.any() else question.bins
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
@@ -122,19 +127,27 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
 
 
 class Question(NamedTuple):
-    """What is not known of some bins: where the best cut is, and between which scores it stands."""
+    """Bins, and what is not known of some: where the best cut is, and between which scores it stands."""
 
-    needed: NDArray[np.bool_]
+    bins: Bins
     unseen: NDArray[np.bool_]
     unknown: NDArray[np.bool_]
     rows: int
 
+    def ascending(self, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The ends of some of the bins."""
+        return np.ascontiguousarray(self.bins.low[which][::-1]), np.ascontiguousarray(self.bins.high[which][::-1])
+
 
 def _question(bins: Bins, sample: Sample, objectives: list[Objective]) -> Question:
+    """What is not known of some bins; those next to each other that hold none of the best cuts are made one."""
     promising, needed = needed_bins(bins, sample, objectives)
+    starts = _representatives(~needed)
+    promising, needed = promising[starts], needed[starts]
+    bins = replace(bins.merged(starts), idle=~promising)
     unseen = needed & ~bins.exact
     unknown = unseen | promising & (bins.low < bins.high)
-    return Question(needed, unseen, unknown, int(bins.counts.rows[unknown].sum()))
+    return Question(bins, unseen, unknown, int(bins.counts.rows[unknown].sum()))
 
 
 def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -143,25 +156,24 @@ def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tupl
     Many bins are judged in groups first: where a group is not needed, none of its bins is.
     """
     if len(bins.low) <= GROUP**2:
-        return _judged(bins, np.False_, sample, objectives)
+        return _judged(bins, sample, objectives)
     starts = np.arange(0, len(bins.low), GROUP)
-    _, opened = _judged(bins.merged(starts), np.False_, sample, objectives)
-    idle = np.repeat(~opened, np.diff(starts, append=len(bins.low)))
+    _, opened = _judged(bins.merged(starts), sample, objectives)
+    idle = bins.idle | np.repeat(~opened, np.diff(starts, append=len(bins.low)))
     starts = _representatives(idle)
     promising, needed = np.zeros((2, len(idle)), dtype=bool)
-    promising[starts], needed[starts] = _judged(bins.merged(starts), idle[starts], sample, objectives)
+    some = replace(bins.merged(starts), idle=idle[starts])
+    promising[starts], needed[starts] = _judged(some, sample, objectives)
     return promising, needed
 
 
-def _judged(
-    bins: Bins, idle: NDArray[np.bool_] | np.bool_, sample: Sample, objectives: list[Objective]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _judged(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     promising = np.zeros(len(bins.low), dtype=bool)
     needed = np.zeros(len(bins.low), dtype=bool)
     edges = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     for objective in objectives:
         hiding, winners = _promising(edges, objective)
-        promising |= hiding & ~idle
+        promising |= hiding & ~bins.idle
         needed[np.maximum(winners - 1, 0)] = True  # edge i accepts bins 0 … i − 1; edge 0 ends at the highest score
     needed |= promising
     needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
@@ -196,44 +208,42 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     return hiding, np.flatnonzero((values >= least) & (values > higher))
 
 
-def _with_extents(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
-    """The same bins, some of them drawn in to the scores that occur."""
-    smallest, largest = rows.extent(*_ascending(bins, which))
+def _with_extents(question: Question, rows: Rows) -> Bins:
+    """The bins in question, drawn in to the scores that occur where these are unseen."""
+    bins, which = question.bins, question.unseen
+    smallest, largest = rows.extent(*question.ascending(which))
     low, high = bins.low.copy(), bins.high.copy()
     low[which], high[which] = smallest[::-1], largest[::-1]
-    return Bins(low, high, bins.exact | which, bins.counts)
+    return replace(bins, low=low, high=high, exact=bins.exact | which)
 
 
-def _divided(bins: Bins, which: NDArray[np.bool_], rows: Rows) -> Bins:
-    """The same bins, some of them in parts."""
-    every_low, every_high = _ascending(bins, which)
-    low, high = joined_ranges(every_low, every_high)
-    parts_at_most = min(PARTS, int(bins.counts.rows[which].sum()) // GROUP)
+def _divided(question: Question, rows: Rows | FoundRows) -> Bins:
+    """The bins in question, in parts."""
+    bins, which = question.bins, question.unknown
+    every_low, every_high = question.ascending(which)
+    starts = _runs_of_one_width(every_low, every_high)  # which are divided at every edge that they have
+    low, high = every_low[starts], every_high[np.append(starts[1:], len(every_low)) - 1]
+    parts_at_most = min(PARTS, question.rows // ROWS_PER_PART)
     fineness = max(2, (parts_at_most // len(low)).bit_length() - 1)
-    widest = np.maximum.reduceat(every_high - every_low, np.searchsorted(every_low, low))
     shift = np.array(
         [
-            max(0, min(int(width).bit_length() - fineness, int(bin_width).bit_length() - 2))  # finer than any bin was
-            for width, bin_width in zip(high - low, widest, strict=True)
+            max(0, min(int(width).bit_length() - fineness, int(bin_width).bit_length() - 2))  # finer than the bins were
+            for width, bin_width in zip(high - low, (every_high - every_low)[starts], strict=True)
         ],
         dtype=np.uint64,
     )
-    counts = rows.count(low, high, shift)
-    parts = ((high - low) >> shift).astype(np.int64) + 1
-    before = np.add.reduceat(bins.counts.rows[which][::-1], np.searchsorted(every_low, low), axis=0)
-    _require_same_rows(before, counts.rows, np.cumsum(parts) - parts)
-    first, width, shift = (np.repeat(column, parts) for column in (low, high - low, shift))
-    number = (np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)).astype(np.uint64)
-    part_low = first + (number << shift)
-    part_high = first + np.minimum((number << shift) + ((np.uint64(1) << shift) - np.uint64(1)), width)
-    occupied = np.flatnonzero(counts.rows.any(axis=1))
-    part_low, part_high = part_low[occupied], part_high[occupied]
-    return bins.replaced(which, Bins(part_low, part_high, part_low == part_high, counts[occupied]))
+    parts = Parts.of(low, high, shift)
+    counts = rows.count(parts)
+    before = np.add.reduceat(bins.counts.rows[which][::-1], starts, axis=0)
+    _require_same_rows(before, counts.rows, parts.first)
+    occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])
+    return bins.replaced(which, Bins.unjudged(*parts.ends(occupied), counts[occupied]))
 
 
-def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: Rows, sample: Sample, objectives: list[Objective]) -> Bins:
-    """The same bins, some of them replaced by the scores in them: in groups, and one by one where it matters."""
-    low, high = _ascending(bins, which)
+def _sorted_out(question: Question, rows: Rows | FoundRows, sample: Sample, objectives: list[Objective]) -> Bins:
+    """The bins in question replaced by the scores in them: in groups, and one by one where it matters."""
+    bins, which = question.bins, question.unknown
+    low, high = question.ascending(which)
     tally = rows.collect(low, high)
     first_of_bin = len(tally) - np.searchsorted(tally.keys[::-1], high, side="right")[::-1]
     _require_same_rows(bins.counts.rows[which], tally.rows, first_of_bin)
@@ -243,13 +253,12 @@ def _sorted_out(bins: Bins, which: NDArray[np.bool_], rows: Rows, sample: Sample
     group_low = tally.keys[starts + sizes - 1]
     group_rows = np.add.reduceat(tally.rows, starts, axis=0)
     group_weight = group_rows if tally.weight is tally.rows else np.add.reduceat(tally.weight, starts, axis=0)
-    exact = np.ones(len(starts), dtype=bool)
-    bins = bins.replaced(which, Bins(group_low, tally.keys[starts], exact, Counts(group_rows, group_weight)))
+    groups = Bins.unjudged(group_low, tally.keys[starts], Counts(group_rows, group_weight), exact=True)
+    bins = bins.replaced(which, groups)
     promising, _ = needed_bins(bins, sample, objectives)
     opened = np.repeat(np.isin(group_low, bins.low[promising]), sizes)
     keys, counts = tally.keys[opened], Counts(tally.rows, tally.weight)[opened]
-    single = Bins(keys, keys, np.ones(len(keys), dtype=bool), counts)
-    return bins.replaced(np.isin(bins.low, group_low) & promising, single)
+    return bins.replaced(np.isin(bins.low, group_low) & promising, Bins.unjudged(keys, keys, counts))
 
 
 def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts: NDArray[np.intp]) -> None:
@@ -258,6 +267,13 @@ def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts
     above = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(now, axis=0)))
     if not np.array_equal(above[ends] - above[starts], before):
         raise SourceChangedError
+
+
+def _runs_of_one_width(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where runs of ranges (ascending) start that touch each other and are equally wide."""
+    width = high - low
+    apart = (high[:-1] + np.uint64(1) != low[1:]) | (width[1:] != width[:-1])
+    return np.flatnonzero(np.concatenate(([True], apart)))
 
 
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -269,7 +285,3 @@ def _lie_in(range_low: Any, range_high: Any, low: Any, high: Any) -> bool:
     """Whether all bins lie in some ranges of keys (ascending)."""
     which = np.searchsorted(range_low, low, side="right") - 1
     return bool((which >= 0).all() and (high <= range_high[which]).all())
-
-
-def _ascending(bins: Bins, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    return np.ascontiguousarray(bins.low[which][::-1]), np.ascontiguousarray(bins.high[which][::-1])

@@ -16,9 +16,10 @@ from surecut._kernels import LARGEST_FINITE, FirstBins
 from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.confusion import Confusion
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.counts import Counts
 from surecut.cut import Cut
 from surecut.metrics import get_metric
-from surecut.rows import BLOCK, NO_WEIGHTS, Counts
+from surecut.rows import BLOCK, NO_WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -23,12 +23,20 @@ import pyarrow.compute as pc
 
 from surecut import _kernels
 from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
-from surecut._kernels import NumpyKernels, first_bins, scores_of_keys
+from surecut._kernels import NumpyKernels, first_bins, score_ranges, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
+from surecut.counts import Counts, Parts
 from surecut.frames.columns import Columns, Missing
-from surecut.rows import NO_WEIGHTS, ArrayRows, Counts, Histogram, SourceChangedError, available_cores
+from surecut.rows import (
+    NO_WEIGHTS,
+    ArrayRows,
+    FoundRows,
+    Histogram,
+    SourceChangedError,
+    available_cores,
+)
 from surecut.search import Objective
-from surecut.tally import ScoreTally, tally_keys
+from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +102,7 @@ class Findings:
     nans: int = 0
     checksum: int = 0
     missing: Missing = field(default_factory=Missing)
-    kept: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    kept: list[FoundRows] = field(default_factory=list)
 
     def __add__(self, other: Findings) -> Findings:
         return Findings(
@@ -116,11 +124,11 @@ class Window:
         self.open = True
         self._rows = 0
 
-    def kept(self, kernels: Kernels, block: Block, positive: Any) -> list[tuple[Any, Any, Any]]:
+    def kept(self, kernels: Kernels, block: Block, positive: Any) -> list[FoundRows]:
         if not self.open:
             return []
-        found = _selected(kernels, block, positive, self.low, self.high)
-        self._rows += len(found[0])
+        found = _found(kernels, block, positive, self.low, self.high)
+        self._rows += len(found)
         self.open = self._rows <= KEPT_AT_MOST
         return [found]
 
@@ -147,7 +155,7 @@ class BatchRows:
         self._label = LabelColumn(schema.types[1], self.columns)
         self._in_memory: ArrayRows | None = None
         self._window: Window | None = None
-        self._kept: list[tuple[Any, Any, Any]] = []
+        self._kept: list[FoundRows] = []
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -191,22 +199,20 @@ class BatchRows:
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], found.checksum % 2**64)
 
-    def count(self, low: Any, high: Any, shift: Any) -> Counts:
-        """Counts of bins (ascending), each divided into parts of 2**shift keys, part after part."""
+    def count(self, parts: Parts) -> Counts:
+        """Counts of bins that are divided, by part."""
         if self._in_memory is not None:
-            return self._in_memory.count(low, high, shift)
-        parts_of_bin = ((high - low) >> shift).astype(np.int64) + 1
-        divided = low, high, shift, np.concatenate(([0], np.cumsum(parts_of_bin)[:-1]))
+            return self._in_memory.count(parts)
         kernels = _kernels.available(HEAD)
 
         def nothing() -> Counts:
-            return Counts.zeros(int(parts_of_bin.sum()), self.weighted)
+            return Counts.zeros(parts.total, self.weighted)
 
         def work(counts: Counts, batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            kernels.count(*block.columns, self._label.positive, divided, counts.rows, counts.weight)
+            _found(kernels, block, self._label.positive, parts.low, parts.high).add_to(counts, parts)
 
-        stream = self.batches.read(self._within(low, high))
+        stream = self.batches.read(self._within(parts.low, parts.high))
         return functools.reduce(operator.add, _each(stream, nothing, work, kernels))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -216,8 +222,8 @@ class BatchRows:
         kernels = _kernels.available(HEAD)
 
         def work(found: tuple[Any, Any], batch: pa.RecordBatch) -> None:
-            bits, _, weights = self._block(batch)[0].columns
-            kernels.extent(bits, weights, low, high, *found)
+            block, _ = self._block(batch)
+            _found(kernels, block, self._label.positive, low, high).extend(low, high, *found)
 
         stream = self.batches.read(self._within(low, high))
         parts = _each(stream, lambda: (high.copy(), low.copy()), work, kernels)
@@ -237,11 +243,11 @@ class BatchRows:
             return self._tally_of(self._kept, low, high)
         kernels = _kernels.available(HEAD)
 
-        def work(found: list[Any], batch: pa.RecordBatch) -> None:
-            found.append(_selected(kernels, self._block(batch)[0], self._label.positive, low, high))
+        def work(found: list[FoundRows], batch: pa.RecordBatch) -> None:
+            found.append(_found(kernels, self._block(batch)[0], self._label.positive, low, high))
 
-        parts: list[list[Any]] = _each(self.batches.read(self._within(low, high)), list, work, kernels)
-        return self._tally_of([columns for part in parts for columns in part], low, high)
+        parts: list[list[FoundRows]] = _each(self.batches.read(self._within(low, high)), list, work, kernels)
+        return self._tally_of([found for part in parts for found in part], low, high)
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score; they have to fit in memory."""
@@ -312,15 +318,10 @@ class BatchRows:
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.inf
         return first, np.inf if last >= largest else last
 
-    def _tally_of(self, found: list[tuple[Any, Any, Any]], low: Any, high: Any) -> ScoreTally:
-        if not found:
+    def _tally_of(self, found: list[FoundRows], low: Any, high: Any) -> ScoreTally:
+        if not found or not len(inside := FoundRows.joined(found).within(low, high)):
             raise SourceChangedError
-        keys, is_positive, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        which = np.searchsorted(low, keys, side="right").astype(np.int64) - 1
-        inside = (which >= 0) & (keys <= high[np.maximum(which, 0)])
-        if not inside.any():
-            raise SourceChangedError
-        return tally_keys(keys[inside], is_positive[inside], weights[inside] if self.weighted else None, self.dtype)
+        return inside.tally()
 
     def _guess(self, blocks: list[Block], bins: FirstBins, kernels: Kernels) -> Window | None:
         """Where the search may ask for rows, judging from the first ones."""
@@ -469,12 +470,11 @@ def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
     return weights
 
 
-def _selected(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    """Key, class and weight of the rows that lie in some ranges of keys (ascending)."""
+def _found(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> FoundRows:
+    """The rows of a block that lie in some ranges of keys (ascending)."""
     bits, labels, weights = block.columns
-    out = np.empty(len(bits), np.uint64), np.empty(len(bits), np.bool_), np.empty(len(weights))
-    found = kernels.select(bits, labels, weights, positive, low, high, out)
-    return out[0][:found].copy(), out[1][:found].copy(), out[2][:found].copy()
+    found = kernels.inside(bits.view(np.float64), labels, weights, *score_ranges(low, high))
+    return FoundRows.of([found], positive, block.scores.dtype)
 
 
 def _each(

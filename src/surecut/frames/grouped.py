@@ -19,8 +19,9 @@ from surecut._inputs import LARGEST_EXACT_INTEGER, as_labels
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Sample, candidates_of
 from surecut.constraints import InfeasibleError
+from surecut.counts import Counts
 from surecut.frames.columns import Columns, Missing
-from surecut.rows import Counts, SourceChangedError
+from surecut.rows import SourceChangedError
 from surecut.search import Bins, Objective, needed_bins
 from surecut.tally import ScoreTally
 
@@ -319,9 +320,7 @@ class GroupedRows:
         rows = _by_class(found[ROWS][valid][order], is_positive, starts)
         weight = _by_class(found[SUM][valid][order].astype(float), is_positive, starts) if self.weighted else rows
         ends = np.append(starts[1:], len(order)) - 1
-        return Bins(
-            low[order][starts][::-1], reached[ends][::-1], np.ones(len(starts), dtype=bool), Counts(rows, weight)
-        )
+        return Bins.unjudged(low[order][starts][::-1], reached[ends][::-1], Counts(rows, weight), exact=True)
 
 
 def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:

@@ -121,17 +121,17 @@ class BinnedLabels:
         label, which, _ = needed
         low, high = FirstBins(*np.array(bins)[label].T).ends(which)
         edges = np.searchsorted(label, np.arange(len(bins) + 1))
-        parts = []
+        found: list[tuple[Any, Any, Any]] = []
         for i in range(len(bins)):
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
-                ranges = joined_ranges(low[own][::-1], high[own][::-1])
-                parts.append(self._kernels.inside(as_doubles(scores[i]), *score_ranges(*ranges)))
+                ranges = score_ranges(*joined_ranges(low[own][::-1], high[own][::-1]))
+                found.append(self._kernels.inside(as_doubles(scores[i]), is_positive[i], NO_WEIGHTS, *ranges))
             else:
-                parts.append(np.zeros(0, dtype=np.int64))
-        starts = np.concatenate(([0], np.cumsum([len(where) for where in parts])))
-        keys = ordered_keys(as_doubles(np.concatenate([scores[i][where] for i, where in enumerate(parts)])))
-        classes = np.concatenate([is_positive[i][where] for i, where in enumerate(parts)])
+                found.append((NO_WEIGHTS, is_positive[i, :0], NO_WEIGHTS))
+        starts = np.concatenate(([0], np.cumsum([len(part[0]) for part in found])))
+        keys = ordered_keys(np.concatenate([part[0] for part in found]))
+        classes = np.concatenate([part[1] for part in found])
         keys, positive = sorted_runs(starts, keys, classes)
         negative = 1 - positive
         masses = counts[label, which].astype(np.int64)

@@ -1,0 +1,77 @@
+"""Rows in arrays: what passes over them find is what is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surecut import _kernels, rows
+from surecut._inputs import Labels
+from surecut._kernels import ordered_keys
+from surecut.counts import Parts
+from surecut.rows import ArrayRows, joined_ranges
+
+
+@pytest.fixture(params=["plain", "weighted"])
+def source(request, kernels, monkeypatch):
+    """Some rows in blocks of seven, with many ties, on two workers; some have no weight."""
+    monkeypatch.setattr(rows, "BLOCK", 7)
+    monkeypatch.setattr(_kernels, "available", lambda count: kernels)
+    generator = np.random.default_rng(3)
+    scores = generator.integers(-40, 40, 300) / 8
+    labels = Labels(generator.random(300) < 0.4, np.True_, np.False_)
+    weights = generator.integers(0, 3, 300).astype(float) if request.param == "weighted" else np.empty(0)
+    return ArrayRows(scores, labels, weights, kernels, workers=2)
+
+
+BINS = ordered_keys(np.array([-4.5, -2.0, 0.0, 1.0, 3.0])), ordered_keys(np.array([-3.25, -1.0, 0.875, 2.5, 4.0]))
+"""Lowest and highest key of some bins, between which there are gaps."""
+
+
+def present(source):
+    """Keys, classes and weights of the rows that count."""
+    weights = source.weights if source.weighted else np.ones(len(source))
+    kept = weights > 0
+    return ordered_keys(source.scores)[kept], source.labels.codes[kept], weights[kept]
+
+
+def in_bin(keys, low, high):
+    return (keys >= low) & (keys <= high)
+
+
+def test_bins_are_counted_by_part_and_class(source):
+    low, high = BINS
+    parts = Parts.of(low, high, np.full(len(low), 48, dtype=np.uint64))
+    keys, classes, weights = present(source)
+    for found in (source.count(parts), source.near(low, high).count(parts)):
+        for number, (first, last) in enumerate(zip(*parts.ends(np.arange(parts.total)), strict=True)):
+            inside = in_bin(keys, first, last)
+            for label in (0, 1):
+                assert found.rows[number, label] == np.count_nonzero(inside & (classes == label))
+                assert found.weight[number, label] == weights[inside & (classes == label)].sum()
+        assert found.rows.sum() == sum(np.count_nonzero(in_bin(keys, *ends)) for ends in zip(low, high, strict=True))
+
+
+def test_bins_are_drawn_in_to_the_scores_that_occur(source):
+    keys, _, _ = present(source)
+    smallest, largest = source.extent(*BINS)
+    for i, ends in enumerate(zip(*BINS, strict=True)):
+        inside = keys[in_bin(keys, *ends)]
+        assert (smallest[i], largest[i]) == (inside.min(), inside.max())
+
+
+def test_what_is_collected_is_what_lies_in_the_bins(source):
+    everything = source.tally()
+    inside = np.any([in_bin(everything.keys, *ends) for ends in zip(*BINS, strict=True)], axis=0)
+    hull = joined_ranges(BINS[0][:1], BINS[1][-1:])
+    for collected in (source.collect(*BINS), source.near(*hull).collect(*BINS)):
+        np.testing.assert_array_equal(collected.keys, everything.keys[inside])
+        np.testing.assert_array_equal(collected.rows, everything.rows[inside])
+        np.testing.assert_array_equal(collected.weight, everything.weight[inside])
+
+
+def test_nothing_is_found_where_nothing_is(source):
+    low, high = ordered_keys(np.array([100.0])), ordered_keys(np.array([200.0]))
+    near = source.near(low, high)
+    assert len(near) == 0
+    assert source.count(Parts.of(low, high, np.array([50], dtype=np.uint64))).rows.sum() == 0
