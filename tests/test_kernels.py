@@ -68,7 +68,7 @@ def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(sco
     for score in scores:
         rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
         column = np.array([score])
-        NumpyKernels.histogram(column.view(np.int64), np.array([1]), NO_WEIGHTS, 1, 0, bins, rows, rows)
+        NumpyKernels().histogram(column.view(np.int64), np.array([1]), NO_WEIGHTS, 1, 0, bins, rows, rows)
         (slot,) = np.flatnonzero(rows.any(axis=1))
         slot = max(slot, int(bins.half)) if slot == int(bins.half) - 1 else slot
         assert low[slot] <= ordered_keys(column)[0] <= high[slot]
@@ -171,7 +171,7 @@ def test_histograms_note_the_same_only_scores(compiled):
             expected = np.full(count, NONE)
             for score in set((bits[weights > 0] if len(weights) else bits).tolist()):
                 alone = np.zeros((count, 2), dtype=np.int64)
-                NumpyKernels.histogram(np.array([score]), np.array([1]), NO_WEIGHTS, 1, 0, bins, alone, alone)
+                NumpyKernels().histogram(np.array([score]), np.array([1]), NO_WEIGHTS, 1, 0, bins, alone, alone)
                 (where,) = np.flatnonzero(alone.any(axis=1))
                 expected[where] = score if expected[where] == NONE else SEVERAL
             np.testing.assert_array_equal(results[0], expected)
@@ -183,7 +183,7 @@ def test_tied_scores_have_a_bin_each():
     bins = first_bins(np.random.default_rng(3).choice(scores, 4096))
     only = np.full(2 * int(bins.half), NONE)
     rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
-    NumpyKernels.histogram(scores.view(np.int64), np.ones(1001, int), NO_WEIGHTS, 1, 0, bins, rows, rows, only)
+    NumpyKernels().histogram(scores.view(np.int64), np.ones(1001, int), NO_WEIGHTS, 1, 0, bins, rows, rows, only)
     assert np.count_nonzero(rows.any(axis=1)) > 990
     assert np.count_nonzero(only == SEVERAL) < 10
 

@@ -175,6 +175,7 @@ class Passes(_kernels.NumpyKernels):
 
     def __init__(self):
         self.called = set()
+        super().__init__()
 
     def __getattribute__(self, name):
         if name in ("histogram", "inside"):
@@ -243,6 +244,7 @@ class Counting(_kernels.NumpyKernels):
 
     def __init__(self):
         self.copied = 0
+        super().__init__()
 
     def inside(self, *arguments):
         found = super().inside(*arguments)

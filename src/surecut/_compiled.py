@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from surecut._kernels import (
+    CLASS_BIT,
     HALF_WORD,
     INFINITY,
     LOW_WORD,
@@ -24,12 +25,11 @@ from surecut._kernels import (
     NONE,
     POSITIVE_MARK,
     SEVERAL,
+    SIGN_SHIFT,
     FirstBins,
     Kernels,
 )
 
-SIGN_SHIFT = np.int64(63)
-CLASS_BIT = np.int64(1)
 PIECE = 1 << 14
 """Rows whose intermediate results stay in cache, while memory is read in long runs. Loops over slices of this many
 rows vectorise: an index that is a plain loop variable needs no check for being negative, and neither does an unsigned

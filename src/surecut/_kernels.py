@@ -12,6 +12,7 @@ scores seen as int64; `weights` is empty where rows are not weighted; rows of we
 from __future__ import annotations
 
 import importlib.util
+import threading
 from abc import ABC, abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +31,8 @@ KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
 KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
 
+SIGN_SHIFT = np.int64(63)
+CLASS_BIT = np.int64(1)
 HALF_WORD = np.int64(32)
 LOW_WORD = np.int64(0xFFFF_FFFF)
 POSITIVE_MARK = np.int64(0x9E37_79B9)
@@ -162,22 +165,30 @@ def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
     return int(row_marks(bits, is_positive).sum(dtype=np.uint64))
 
 
-def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """What each row adds to the checksum."""
-    mixed = bits >> HALF_WORD
+def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_], room: Any = None) -> NDArray[np.uint64]:
+    """What each row adds to the checksum; `room` is two arrays of their shape, where there is room."""
+    mixed, mark = np.empty((2, *bits.shape), dtype=np.int64) if room is None else room
+    np.right_shift(bits, HALF_WORD, out=mixed)
     mixed ^= bits
-    mixed ^= is_positive * POSITIVE_MARK
+    mixed ^= np.multiply(is_positive, POSITIVE_MARK, out=mark)
     mixed &= LOW_WORD
-    marks = mixed.view(np.uint64)
+    marks: NDArray[np.uint64] = mixed.view(np.uint64)
     marks *= marks
     return marks
 
 
 class NumpyKernels(Kernels):
-    """The kernels in NumPy."""
+    """The kernels in NumPy.
 
-    @staticmethod
+    What lies between scores and counts goes into arrays that serve block after block, in each thread its own: memory
+    that is new to a process costs more than the work that is done in it.
+    """
+
+    def __init__(self) -> None:
+        self._mine = threading.local()
+
     def histogram(
+        self,
         bits: Any,
         labels: Any,
         weights: Any,
@@ -195,20 +206,24 @@ class NumpyKernels(Kernels):
         nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
         if len(weights):
             bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
-        if len(bits):
-            part = bits & MAGNITUDE
-            np.clip(part, bins.smallest, bins.largest, out=part)
-            part -= bins.smallest
-            part >>= bins.shift
-            part ^= bits >> 63
-            part += bins.half
-            if len(only):
-                _note_scores(part, bits, only)
-            add_counts(part, is_positive, weights, rows, sums)
-        return strangers, nans, checksum(bits, is_positive)
+        part, other = self._room(len(bits))
+        np.bitwise_and(bits, MAGNITUDE, out=part)
+        np.maximum(part, bins.smallest, out=part)
+        np.minimum(part, bins.largest, out=part)
+        part -= bins.smallest
+        part >>= bins.shift
+        part ^= np.right_shift(bits, SIGN_SHIFT, out=other)
+        part += bins.half
+        if len(only):
+            _note_scores(part, bits, only, other)
+        part <<= CLASS_BIT
+        part += is_positive
+        np.add.at(rows.reshape(-1), part, rows.dtype.type(1))
+        if len(weights):
+            np.add.at(sums.reshape(-1), part, weights)
+        return strangers, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
-    @staticmethod
-    def inside(scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
         where = np.flatnonzero((scores >= low[0]) & (scores <= high[-1]))
         if len(low) > 1:
             some = scores[where]
@@ -218,6 +233,12 @@ class NumpyKernels(Kernels):
         where = where[weights[where] > 0]
         return scores[where], labels[where], weights[where]
 
+    def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        room = getattr(self._mine, "room", None)
+        if room is None or room.shape[1] < rows:
+            room = self._mine.room = np.empty((2, rows), dtype=np.int64)
+        return room[0, :rows], room[1, :rows]
+
 
 def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
     present = weights > 0
@@ -226,24 +247,14 @@ def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
     return (*(column[present] for column in columns), weights[present])
 
 
-def _note_scores(part: Any, bits: Any, only: Any) -> None:
+def _note_scores(part: Any, bits: Any, only: Any, room: Any) -> None:
     """Note the one score of each part, or that there are several."""
-    other = np.flatnonzero(only[part] != bits)
+    other = np.flatnonzero(np.take(only, part, out=room, mode="clip") != bits)  # "raise" would take another array
     if len(other):
         part, bits = part[other], bits[other]
         first = only[part] == NONE
         only[part[first]] = bits[first]
         only[part[only[part] != bits]] = SEVERAL
-
-
-def add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
-    """Add to `rows` and `sums` of shape (parts, 2); only the stretch of parts that occur is touched."""
-    first = int(part.min())
-    stretch = int(part.max()) - first + 1
-    slot = (part - first) * 2 + is_positive
-    rows[first : first + stretch] += np.bincount(slot, minlength=2 * stretch).reshape(stretch, 2)
-    if len(weights):
-        sums[first : first + stretch] += np.bincount(slot, weights, minlength=2 * stretch).reshape(stretch, 2)
 
 
 @cache

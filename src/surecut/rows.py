@@ -15,7 +15,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import NO_BINS, NONE, SEVERAL, add_counts, are_tied, first_bins, ordered_keys, score_ranges
+from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys, score_ranges
 from surecut.counts import Counts, Parts, range_of
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
@@ -123,8 +123,10 @@ class FoundRows:
 
     def add_to(self, counts: Counts, parts: Parts) -> None:
         """Count the rows, all of which lie in bins that are divided, by part."""
-        if len(self):
-            add_counts(parts.holding(self.keys), self.is_positive, self.weights, counts.rows, counts.weight)
+        slot = (parts.holding(self.keys) << CLASS_BIT) + self.is_positive
+        np.add.at(counts.rows.reshape(-1), slot, counts.rows.dtype.type(1))
+        if len(self.weights):
+            np.add.at(counts.weight.reshape(-1), slot, self.weights)
 
     def count(self, parts: Parts) -> Counts:
         """The counts of all parts."""
@@ -162,8 +164,7 @@ class ArrayRows:
     @classmethod
     def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ArrayRows:
         kernels = _kernels.available(len(scores))
-        threaded = not isinstance(kernels, _kernels.NumpyKernels)  # NumPy's counting holds the interpreter's lock
-        workers = min(available_cores(), 1 + len(scores) // ROWS_PER_WORKER) if threaded else 1
+        workers = min(available_cores(), 1 + len(scores) // ROWS_PER_WORKER)
         return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, workers)
 
     @property
@@ -297,9 +298,8 @@ class MatrixRows(ArrayRows):
     def of(cls, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> MatrixRows:
         entries = scores.size
         kernels = _kernels.available(entries)
-        threaded = not isinstance(kernels, _kernels.NumpyKernels)
-        workers = min(available_cores(), 1 + entries // ROWS_PER_WORKER) if threaded else 1
-        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, min(workers, len(scores)))
+        workers = min(available_cores(), 1 + entries // ROWS_PER_WORKER, len(scores))
+        return cls(scores, labels, NO_WEIGHTS if weights is None else weights, kernels, workers)
 
     @property
     def rows_at_once(self) -> int:

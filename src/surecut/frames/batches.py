@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from surecut import _kernels
 from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
-from surecut._kernels import NumpyKernels, first_bins, score_ranges, scores_of_keys
+from surecut._kernels import first_bins, score_ranges, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts
 from surecut.frames.columns import Columns, Missing
@@ -191,7 +191,7 @@ class BatchRows:
         def nothing() -> Findings:
             return Findings(Counts.zeros(2 * int(bins.half), self.weighted))
 
-        found = functools.reduce(operator.add, _each(chain(head, stream), nothing, work, kernels))
+        found = functools.reduce(operator.add, _each(chain(head, stream), nothing, work))
         self._check(found)
         self._kept = found.kept
         counts = found.counts
@@ -213,7 +213,7 @@ class BatchRows:
             _found(kernels, block, self._label.positive, parts.low, parts.high).add_to(counts, parts)
 
         stream = self.batches.read(self._within(parts.low, parts.high))
-        return functools.reduce(operator.add, _each(stream, nothing, work, kernels))
+        return functools.reduce(operator.add, _each(stream, nothing, work))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -226,7 +226,7 @@ class BatchRows:
             _found(kernels, block, self._label.positive, low, high).extend(low, high, *found)
 
         stream = self.batches.read(self._within(low, high))
-        parts = _each(stream, lambda: (high.copy(), low.copy()), work, kernels)
+        parts = _each(stream, lambda: (high.copy(), low.copy()), work)
         smallest, largest = (
             combine.reduce(ends)
             for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True)
@@ -246,7 +246,7 @@ class BatchRows:
         def work(found: list[FoundRows], batch: pa.RecordBatch) -> None:
             found.append(_found(kernels, self._block(batch)[0], self._label.positive, low, high))
 
-        parts: list[list[FoundRows]] = _each(self.batches.read(self._within(low, high)), list, work, kernels)
+        parts: list[list[FoundRows]] = _each(self.batches.read(self._within(low, high)), list, work)
         return self._tally_of([found for part in parts for found in part], low, high)
 
     def tally(self) -> ScoreTally:
@@ -481,10 +481,9 @@ def _each(
     stream: Iterable[pa.RecordBatch],
     nothing: Callable[[], State],
     work: Callable[[State, pa.RecordBatch], None],
-    kernels: Kernels,
 ) -> list[State]:
     """Run `work` on all batches, on all cores; every worker adds to a state of its own, and these are returned."""
-    threads = 1 if isinstance(kernels, NumpyKernels) else available_cores()
+    threads = available_cores()
     idle = [nothing() for _ in range(threads)]
     states = list(idle)
 
