@@ -22,7 +22,6 @@ from surecut._kernels import (
     checksum,
     first_bins,
     ordered_keys,
-    score_ranges,
     scores_of_keys,
 )
 
@@ -191,25 +190,25 @@ def test_tied_scores_have_a_bin_each():
 @pytest.mark.parametrize("count", [1, 5, 40])
 def test_the_rows_inside_some_ranges_are_the_same(compiled, count):
     generator = np.random.default_rng(count)
-    for bits, labels, weights, _, _ in blocks():
+    for bits, labels, weights, positive, _ in blocks():
         low, high = ranges(generator, bits, count)
-        columns = bits.view(float), labels, weights
-        results = [kernels.inside(*columns, *score_ranges(low, high)) for kernels in (NumpyKernels(), compiled)]
+        rows = bits, labels, weights, positive
+        results = [kernels.inside(*rows, low, high) for kernels in (NumpyKernels(), compiled)]
         for reference, fast in zip(*results, strict=True):
             np.testing.assert_array_equal(reference, fast)
             assert reference.dtype == fast.dtype
         keys = ordered_keys(bits.view(float))
         inside = ((keys[:, None] >= low) & (keys[:, None] <= high)).any(axis=1)
         inside &= weights > 0 if len(weights) else True
-        for column, found in zip(columns, results[0], strict=True):
+        for column, found in zip((keys, labels == positive, weights), results[0], strict=True):
             np.testing.assert_array_equal(found, column[inside] if len(column) else column)
 
 
 def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
     scores = np.array([0.0, -0.0, -5e-324, 5e-324, -1.0])
     low, high = ordered_keys(np.array([-1.0])), np.array([KEY_OF_MINUS_ZERO])
-    found = kernels.inside(scores, np.ones(5), NO_WEIGHTS, *score_ranges(low, high))
-    np.testing.assert_array_equal(found[0], [-5e-324, -1.0])
+    keys, _, _ = kernels.inside(scores.view(np.int64), np.ones(5), NO_WEIGHTS, 1, low, high)
+    np.testing.assert_array_equal(scores_of_keys(keys), [-5e-324, -1.0])
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 4095, 4096, 4097, 20_000])
@@ -217,9 +216,10 @@ def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
 def test_pieces_of_any_size_are_looked_at_whole(compiled, size, share):
     """Around the ends of the groups and pieces that the compiled kernel works in."""
     scores = np.random.default_rng(size).random(size)
-    found = compiled.inside(scores, scores, NO_WEIGHTS, np.array([0.0]), np.array([share]))
-    np.testing.assert_array_equal(found[0], scores[scores <= share])
-    np.testing.assert_array_equal(found[1], scores[scores <= share])
+    labels, (low, high) = (scores * 1000).astype(np.int64) % 2, ordered_keys(np.array([0.0, share]))
+    keys, classes, _ = compiled.inside(scores.view(np.int64), labels, NO_WEIGHTS, 1, np.array([low]), np.array([high]))
+    np.testing.assert_array_equal(scores_of_keys(keys), scores[scores <= share])
+    np.testing.assert_array_equal(classes, labels[scores <= share])
 
 
 def test_kernels_add_to_what_is_there(kernels):
@@ -246,7 +246,7 @@ def test_numpy_serves_small_arrays(monkeypatch):
 
 
 def test_compiled_kernels_serve_large_arrays(compiled):
-    assert _kernels.available(_kernels.COMPILED_FROM) is compiled
+    assert isinstance(_kernels.available(_kernels.COMPILED_FROM), type(compiled))
 
 
 def test_numpy_serves_where_numba_is_absent(monkeypatch):
@@ -291,9 +291,11 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
 from surecut import _kernels
+from surecut._kernels import ordered_keys, scores_of_keys
 kernels = _kernels.compiled()
-scores = np.array([3.0, 1.0, 2.0, 10.0])
-found, _, _ = kernels.inside(scores, scores, np.empty(0), np.array([0.0]), np.array([9.0]))
+bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
+low, high = ordered_keys(np.array([0.0, 9.0])).reshape(2, 1)
+found = scores_of_keys(kernels.inside(bits, bits, np.empty(0), 0, low, high)[0])
 print(found.min(), found.max())
 """
 

@@ -72,6 +72,5 @@ def test_what_is_collected_is_what_lies_in_the_bins(source):
 
 def test_nothing_is_found_where_nothing_is(source):
     low, high = ordered_keys(np.array([100.0])), ordered_keys(np.array([200.0]))
-    near = source.near(low, high)
-    assert len(near) == 0
+    assert not any(len(piece) for piece in source.near(low, high).pieces)
     assert source.count(Parts.of(low, high, np.array([50], dtype=np.uint64))).rows.sum() == 0

@@ -19,15 +19,19 @@ from surecut._kernels import (
     CLASS_BIT,
     HALF_WORD,
     INFINITY,
+    KEY_OF_INFINITY,
+    KEY_OF_MINUS_ZERO,
     LOW_WORD,
     MAGNITUDE,
     NO_BINS,
     NONE,
     POSITIVE_MARK,
     SEVERAL,
+    SIGN,
     SIGN_SHIFT,
     FirstBins,
     Kernels,
+    score_range,
 )
 
 PIECE = 1 << 14
@@ -97,19 +101,20 @@ def _histogram(
     return bits.size - known, nans, checksum
 
 
-def _inside(scores: Any, labels: Any, weights: Any, ranges: Any, room: Any, out: Any) -> Any:
+def _inside(
+    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, span: Any, ranges: Any, room: Any, out: Any
+) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
     None of it branches. `room` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
     to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges, or
     without weight, are dropped afterwards. Weights may be None.
     """
-    (low, high), (flags, words, groups, rows) = ranges, room
-    found_scores, found_labels, found_weights = out
-    lowest, highest = low[0], high[-1]
+    (lowest, highest), (low, high), (flags, words, groups, rows) = span, ranges, room
+    keys, classes, found_weights = out
     near = np.uint64(0)
     for start in range(0, scores.size, LOOK):
-        score, label = scores[start : start + LOOK], labels[start : start + LOOK]
+        score, bit, label = scores[start : start + LOOK], bits[start : start + LOOK], labels[start : start + LOOK]
         for i in range(score.size):
             flags[i] = (score[i] >= lowest) & (score[i] <= highest)
         count = (score.size + GROUP - 1) // GROUP
@@ -125,7 +130,9 @@ def _inside(scores: Any, labels: Any, weights: Any, ranges: Any, room: Any, out:
                 rows[copied] = groups[g] * np.uint64(GROUP) + np.uint64(i)
                 copied += np.uint64(flags[rows[copied]])
         for i in range(copied):
-            found_scores[near], found_labels[near] = score[rows[i]], label[rows[i]]
+            key = np.uint64(bit[rows[i]]) ^ (np.uint64(bit[rows[i]] >> SIGN_SHIFT) | SIGN)
+            keys[near] = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+            classes[near] = label[rows[i]] == positive
             if weights is not None:
                 found_weights[near] = weights[np.uint64(start) + rows[i]]
             near += np.uint64(1)
@@ -133,16 +140,15 @@ def _inside(scores: Any, labels: Any, weights: Any, ranges: Any, room: Any, out:
         return near
     found = np.uint64(0)
     for n in range(near):
-        score_found = found_scores[n]
-        first_range, last_range = 0, low.size
-        while last_range - first_range > 1:
-            middle = (first_range + last_range) >> 1
-            if low[middle] <= score_found:
-                first_range = middle
+        first, last = 0, low.size
+        while last - first > 1:
+            middle = (first + last) >> 1
+            if low[middle] <= keys[n]:
+                first = middle
             else:
-                last_range = middle
-        found_scores[found], found_labels[found] = score_found, found_labels[n]
-        belongs = score_found <= high[first_range]
+                last = middle
+        keys[found], classes[found] = keys[n], classes[n]
+        belongs = keys[n] <= high[first]
         if weights is not None:
             found_weights[found] = found_weights[n]
             belongs &= found_weights[n] > 0
@@ -150,12 +156,14 @@ def _inside(scores: Any, labels: Any, weights: Any, ranges: Any, room: Any, out:
     return found
 
 
-class CompiledKernels(Kernels):
-    """The compiled kernels; each is compiled, or read from numba's cache, when it is first called."""
+HISTOGRAM, INSIDE = _Kernel(_histogram), _Kernel(_inside)
+"""Compiled, or read from numba's cache, when they are first called."""
 
-    def __init__(self) -> None:
-        self._histogram = _Kernel(_histogram)
-        self._inside = _Kernel(_inside)
+
+class CompiledKernels(Kernels):
+    """The compiled kernels."""
+
+    reads_once = True
 
     def histogram(
         self,
@@ -173,15 +181,27 @@ class CompiledKernels(Kernels):
         weighted = weights if len(weights) else None
         noted = only if len(only) else None
         out = rows.reshape(-1), sums.reshape(-1)
-        room = np.empty(PIECE, np.uint32)
+        room = self.room.array("bins", PIECE, np.uint32)
         found: tuple[int, int, int]
-        found = self._histogram(bits, labels, weighted, positive, negative, tuple(bins), room, out, noted)
+        found = HISTOGRAM(bits, labels, weighted, positive, negative, tuple(bins), room, out, noted)
         return found
 
-    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        flags = np.empty(LOOK, np.bool_)
-        room = flags, flags.view(np.uint64), np.empty(LOOK // GROUP + 1, np.uint64), np.empty(LOOK + 1, np.uint64)
-        # Pages that are not written to cost nothing.
-        out = tuple(np.empty(len(column) + 1, column.dtype) for column in (scores, labels, weights))
-        found = self._inside(scores, labels, weights if len(weights) else None, (low, high), room, out)
-        return out[0][:found].copy(), out[1][:found].copy(), out[2][: found if len(weights) else 0].copy()
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        flags = self.room.array("flags", LOOK, np.bool_)
+        groups = self.room.array("groups", LOOK // GROUP + 1, np.uint64)
+        rows = self.room.array("rows", LOOK + 1, np.uint64)
+        keys = self.room.array("keys", len(bits), np.uint64)
+        classes = self.room.array("classes", len(bits), np.bool_)
+        copied = self.room.array("weights", len(weights), np.float64)
+        found = INSIDE(
+            bits,
+            bits.view(np.float64),
+            labels,
+            weights if len(weights) else None,
+            positive,
+            score_range(low, high),
+            (low, high),
+            (flags, flags.view(np.uint64), groups, rows),
+            (keys, classes, copied),
+        )
+        return keys[:found].copy(), classes[:found].copy(), copied[:found].copy()

@@ -112,15 +112,19 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
         raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
 
 
-def as_doubles(scores: NDArray[Any]) -> NDArray[np.float64]:
+def as_doubles(scores: NDArray[Any], room: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Scores as float64, each with its own value; +inf becomes the largest float of the scores' own dtype.
 
     A threshold of +inf means *predict nothing*, so that +inf scores are accepted by a finite threshold, and whoever
-    compares in float32 must be able to hold it.
+    compares in float32 must be able to hold it. What has to be converted is written to `room`, if there is any.
     """
     if scores.dtype in (np.float16, np.float32):
-        scores = np.minimum(scores, np.finfo(scores.dtype).max)
-    return np.ascontiguousarray(scores, dtype=np.float64)
+        capped = np.minimum(scores, np.finfo(scores.dtype).max, out=room, dtype=scores.dtype)
+        return np.asarray(capped, dtype=np.float64)
+    if room is None or scores.dtype == np.float64:
+        return np.ascontiguousarray(scores, dtype=np.float64)
+    np.copyto(room, scores)
+    return room
 
 
 def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:

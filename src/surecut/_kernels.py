@@ -60,11 +60,15 @@ class FirstBins(NamedTuple):
 
         The fields may be arrays as long as `which`: bins of several kinds, one after the other.
         """
-        from_zero = which - self.half
-        distance = (self.smallest + (np.maximum(np.abs(from_zero), 1) << self.shift)).view(np.uint64)
-        low = np.where(from_zero > 0, SIGN + distance, SIGN - distance)
+        steps = np.abs(which - self.half)
+        np.maximum(steps, 1, out=steps)
+        steps <<= self.shift
+        steps += self.smallest
+        distance = steps.view(np.uint64)
+        low = SIGN - distance
+        np.add(SIGN, distance, out=low, where=which > self.half)
         high = low + ((np.uint64(1) << self.shift.astype(np.uint64)) - np.uint64(1))
-        high = np.where(from_zero == 0, (SIGN + distance) - np.uint64(1), high)
+        np.add(SIGN - np.uint64(1), distance, out=high, where=which == self.half)
         lowest, highest = np.where(self.half > 1, 0, self.half), 2 * self.half - 1
         low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)
         return low, high
@@ -99,8 +103,33 @@ def are_tied(sample: NDArray[np.float64]) -> bool:
     return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample))
 
 
+class Room(threading.local):
+    """Arrays that serve block after block, in each thread its own.
+
+    Memory that is new to a process costs more than the work that is done in it.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
+        """An array to write to; what it holds is what was last written to it."""
+        array = self._arrays.get(name)
+        if array is None or len(array) < size or array.dtype != dtype:
+            array = self._arrays[name] = np.empty(size, dtype=dtype)
+        return array[:size]
+
+
 class Kernels(ABC):
-    """The loops that read every row of a block."""
+    """The loops that read every row of a block.
+
+    `reads_once` says whether they look at a row once, so that blocks need not stay in cache.
+    """
+
+    reads_once: bool
+
+    def __init__(self) -> None:
+        self.room = Room()
 
     @abstractmethod
     def histogram(
@@ -121,15 +150,18 @@ class Kernels(ABC):
         """
 
     @abstractmethod
-    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        """Scores, labels and weights of the rows that lie in some ranges of scores (ascending, ends inclusive)."""
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        """Key, class and weight of the rows that lie in some ranges of keys (ascending, ends inclusive)."""
 
 
-def score_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ranges of keys as ranges of scores, which need no keys to be made. No score has the key of −0."""
-    lowest, highest = scores_of_keys(low), scores_of_keys(high - (high == KEY_OF_MINUS_ZERO))
-    highest[highest == LARGEST] = np.inf
-    return lowest, highest
+def score_range(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[np.float64, np.float64]:
+    """The scores between which some ranges of keys lie, to compare scores with that have no keys yet.
+
+    No score has the key of −0; the last key stands for +inf too.
+    """
+    last = high[-1:] - (high[-1:] == KEY_OF_MINUS_ZERO)
+    lowest, highest = scores_of_keys(low[:1])[0], scores_of_keys(last)[0]
+    return lowest, np.float64(np.inf) if highest == LARGEST else highest
 
 
 def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -178,14 +210,9 @@ def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_], room: Any
 
 
 class NumpyKernels(Kernels):
-    """The kernels in NumPy.
+    """The kernels in NumPy."""
 
-    What lies between scores and counts goes into arrays that serve block after block, in each thread its own: memory
-    that is new to a process costs more than the work that is done in it.
-    """
-
-    def __init__(self) -> None:
-        self._mine = threading.local()
+    reads_once = False
 
     def histogram(
         self,
@@ -206,7 +233,7 @@ class NumpyKernels(Kernels):
         nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
         if len(weights):
             bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
-        part, other = self._room(len(bits))
+        part, other = (self.room.array(name, len(bits), np.int64) for name in ("part", "other"))
         np.bitwise_and(bits, MAGNITUDE, out=part)
         np.maximum(part, bins.smallest, out=part)
         np.minimum(part, bins.largest, out=part)
@@ -223,21 +250,17 @@ class NumpyKernels(Kernels):
             np.add.at(sums.reshape(-1), part, weights)
         return strangers, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
-    def inside(self, scores: Any, labels: Any, weights: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        where = np.flatnonzero((scores >= low[0]) & (scores <= high[-1]))
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+        scores = bits.view(np.float64)
+        lowest, highest = score_range(low, high)
+        where = np.flatnonzero((scores >= lowest) & (scores <= highest))
+        if len(weights):
+            where = where[weights[where] > 0]
+        keys = ordered_keys(scores[where])
         if len(low) > 1:
-            some = scores[where]
-            where = where[some <= high[np.searchsorted(low, some, side="right") - 1]]
-        if not len(weights):
-            return scores[where], labels[where], weights
-        where = where[weights[where] > 0]
-        return scores[where], labels[where], weights[where]
-
-    def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        room = getattr(self._mine, "room", None)
-        if room is None or room.shape[1] < rows:
-            room = self._mine.room = np.empty((2, rows), dtype=np.int64)
-        return room[0, :rows], room[1, :rows]
+            among = keys <= high[np.searchsorted(low, keys, side="right") - 1]
+            where, keys = where[among], keys[among]
+        return keys, np.asarray(labels[where] == positive), weights[where] if len(weights) else weights
 
 
 def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
@@ -257,14 +280,18 @@ def _note_scores(part: Any, bits: Any, only: Any, room: Any) -> None:
         only[part[only[part] != bits]] = SEVERAL
 
 
-@cache
 def compiled() -> Kernels | None:
     """The kernels compiled by numba, or None where it is not installed."""
-    if importlib.util.find_spec("numba") is None:
+    if not _has_numba():
         return None
     from surecut._compiled import CompiledKernels
 
     return CompiledKernels()
+
+
+@cache
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 def available(rows: int) -> Kernels:

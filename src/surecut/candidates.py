@@ -65,8 +65,8 @@ class Candidates:
 
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""
-        prior = self.check(metric)
-        confusion = self.at_prior()
+        self.check(metric)
+        confusion, prior = self.at_prior(), self.prior
         values = np.asarray(metric.evaluate(confusion))
         allowed = ~np.isnan(values)
         for constraint in constraints:
@@ -116,15 +116,18 @@ class Candidates:
         """Which of the cuts predicts what a threshold predicts."""
         return int(np.searchsorted(-self.accepted, -threshold, side="right")) - 1
 
-    def check(self, metric: Metric) -> float:
-        """Raise where the metric is undefined or grows with errors; return the prior at which that was decided."""
+    @property
+    def prior(self) -> float:
+        """The share of positives: that of the rows, or the one that was given."""
+        if self.sample.given_prior is not None:
+            return self.sample.given_prior
         positives, negatives = self.confusion.positives[0], self.confusion.negatives[0]
-        metric.check_classes(positives, negatives)
-        prior = self.sample.given_prior
-        if prior is None:
-            prior = float(positives / (positives + negatives))
-        metric.check_monotone(prior)
-        return prior
+        return float(positives / (positives + negatives))
+
+    def check(self, metric: Metric) -> None:
+        """Raise where the metric is undefined on these rows, or grows with errors."""
+        metric.check_classes(self.confusion.positives[0], self.confusion.negatives[0])
+        metric.check_monotone(self.prior)
 
     def least_tie(self, metric: Metric, prior: float, best: float) -> float:
         """The smallest value that ties with the best: 1e-12 below it, relatively.

@@ -37,13 +37,15 @@ class Counts:
         rows = self.rows.astype(np.int64)
         return Counts(rows, rows if self.weight is self.rows else self.weight)
 
+    def __iadd__(self, other: Counts) -> Counts:
+        self.rows += other.rows
+        if self.weight is not self.rows:
+            self.weight += other.weight
+        return self
+
     def __getitem__(self, index: Any) -> Counts:
         rows = self.rows[index]
         return Counts(rows, rows if self.weight is self.rows else self.weight[index])
-
-    def __add__(self, other: Counts) -> Counts:
-        rows = self.rows + other.rows
-        return Counts(rows, rows if self.weight is self.rows else self.weight + other.weight)
 
 
 class Parts(NamedTuple):

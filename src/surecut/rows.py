@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys, score_ranges
+from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys
 from surecut.counts import Counts, Parts, range_of
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from surecut._kernels import Kernels
 
 BLOCK = 1 << 17
-"""Rows that a kernel reads at once: small enough that converted scores stay in cache, and Ctrl-C is heard."""
+"""Rows that a kernel reads at once: so few that converted scores stay in cache."""
+
+BLOCKS_AT_ONCE = 4
+"""So many blocks are read as one where nothing has to be converted. Ctrl-C is still heard."""
 
 ROWS_PER_WORKER = 1 << 19
 """Fewer rows are not worth another thread."""
@@ -84,7 +88,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class FoundRows:
-    """The few rows that a pass over many found in some ranges of scores: a source of its own.
+    """The few rows that a pass over many found in some ranges of scores.
 
     `weights` is empty where rows are not weighted; no row has a weight of zero.
     """
@@ -93,14 +97,6 @@ class FoundRows:
     is_positive: NDArray[np.bool_]
     weights: NDArray[np.float64]
     dtype: np.dtype[Any]
-
-    @classmethod
-    def of(cls, columns: list[tuple[Any, Any, Any]], positive: Any, dtype: np.dtype[Any]) -> FoundRows:
-        """Rows from scores, labels and weights, piece by piece."""
-        if not columns:
-            return cls(np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS, dtype)
-        scores, labels, weights = (np.concatenate(pieces) for pieces in zip(*columns, strict=True))
-        return cls(ordered_keys(scores), np.asarray(labels == positive), weights, dtype)
 
     @classmethod
     def joined(cls, parts: list[FoundRows]) -> FoundRows:
@@ -128,12 +124,6 @@ class FoundRows:
         if len(self.weights):
             np.add.at(counts.weight.reshape(-1), slot, self.weights)
 
-    def count(self, parts: Parts) -> Counts:
-        """The counts of all parts."""
-        counts = Counts.zeros(parts.total, len(self.weights) > 0)
-        self.add_to(counts, parts)
-        return counts
-
     def extend(self, low: Any, high: Any, smallest: Any, largest: Any) -> None:
         """Lower `smallest` and raise `largest` to the keys found in each of some bins (ascending)."""
         keys = np.sort(self.keys)
@@ -146,9 +136,26 @@ class FoundRows:
         """The rows by distinct score."""
         return tally_keys(self.keys, self.is_positive, self.weights if len(self.weights) else None, self.dtype)
 
+
+@dataclass(frozen=True)
+class NearRows:
+    """The rows that a pass found, in the pieces that it found them in: a source of its own for the search.
+
+    The pieces are not joined, because they are small enough to stay in cache.
+    """
+
+    pieces: list[FoundRows]
+
+    def count(self, parts: Parts) -> Counts:
+        """Counts of bins that are divided, by part."""
+        counts = Counts.zeros(parts.total, len(self.pieces[0].weights) > 0)
+        for piece in self.pieces:
+            piece.add_to(counts, parts)
+        return counts
+
     def collect(self, low: Any, high: Any) -> ScoreTally:
-        """The tally of those that lie in some bins (ascending)."""
-        return self.within(low, high).tally()
+        """The tally of the rows that lie in some bins (ascending)."""
+        return FoundRows.joined([piece.within(low, high) for piece in self.pieces]).tally()
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,8 @@ class ArrayRows:
     @property
     def rows_at_once(self) -> int:
         """Rows in a block."""
-        return BLOCK
+        as_they_are = self.kernels.reads_once and self.scores.dtype == np.float64 and self.scores.flags.c_contiguous
+        return BLOCK * BLOCKS_AT_ONCE if as_they_are else BLOCK
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -208,7 +216,7 @@ class ArrayRows:
             self.labels.check()
         if any(part[3] for part in parts):
             require_no_nan(self.scores)
-        counts = functools.reduce(operator.add, [part[0] for part in parts])
+        counts = functools.reduce(operator.iadd, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
         low, high = bins.ends(occupied)
@@ -223,11 +231,11 @@ class ArrayRows:
 
         def work(blocks: Iterator[slice]) -> Counts:
             counts = Counts.zeros(parts.total, self.weighted)
-            for found in self._found(blocks, *joined_ranges(parts.low, parts.high)):
-                FoundRows.of([found], self.labels.positive, self.dtype).add_to(counts, parts)
+            for found in self._found(blocks, parts.low, parts.high):
+                found.add_to(counts, parts)
             return counts
 
-        counts: Counts = functools.reduce(operator.add, self._on_all_cores(work))
+        counts: Counts = functools.reduce(operator.iadd, self._on_all_cores(work))
         return counts
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -235,8 +243,8 @@ class ArrayRows:
 
         def work(blocks: Iterator[slice]) -> tuple[Any, Any]:
             smallest, largest = high.copy(), low.copy()
-            for found in self._found(blocks, *joined_ranges(low, high)):
-                FoundRows.of([found], self.labels.positive, self.dtype).extend(low, high, smallest, largest)
+            for found in self._found(blocks, low, high):
+                found.extend(low, high, smallest, largest)
             return smallest, largest
 
         parts = self._on_all_cores(work)
@@ -244,22 +252,19 @@ class ArrayRows:
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
-        return self.near(low, high).tally()
+        return FoundRows.joined(self.near(low, high).pieces).tally()
 
-    def near(self, low: Any, high: Any) -> FoundRows:
+    def near(self, low: Any, high: Any) -> NearRows:
         """The rows that lie in some bins (ascending), as a source of their own."""
+        parts = self._on_all_cores(lambda blocks: [*self._found(blocks, low, high)])
+        return NearRows([found for part in parts for found in part])
 
-        def work(blocks: Iterator[slice]) -> FoundRows:
-            return FoundRows.of([*self._found(blocks, *joined_ranges(low, high))], self.labels.positive, self.dtype)
-
-        return FoundRows.joined(self._on_all_cores(work))
-
-    def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[tuple[Any, Any, Any]]:
-        """Scores, labels and weights of the rows that lie in some ranges of keys (ascending), block by block."""
-        ranges = score_ranges(low, high)
+    def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
+        """The rows that lie in some bins (ascending), block by block."""
+        low, high = joined_ranges(low, high)
         for block in blocks:
-            bits, labels, weights = self._columns(block)
-            yield self.kernels.inside(bits.view(np.float64), labels, weights, *ranges)
+            found = self.kernels.inside(*self._columns(block), self.labels.positive, low, high)
+            yield FoundRows(*found, self.dtype)
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""
@@ -271,7 +276,8 @@ class ArrayRows:
         return as_doubles(np.concatenate([self.scores[start : start + 64] for start in starts]))
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = as_doubles(self.scores[block])
+        scores = self.scores[block]
+        scores = as_doubles(scores, self.kernels.room.array("doubles", len(scores), np.float64))
         labels = np.ascontiguousarray(self.labels.codes[block])
         weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights
@@ -279,10 +285,14 @@ class ArrayRows:
     def _on_all_cores(self, work: Callable[[Iterator[slice]], Any]) -> list[Any]:
         """Run `work` on as many shares of the blocks as there are workers.
 
-        The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
+        Whoever is free takes the next block; but weights, whose sums are rounded, are added up in the same order every
+        time. The pool lives as long as the call, so that neither a fork nor another thread meets it half-used.
         """
-        ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
-        shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
+        if self.weighted:
+            ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
+            shares = [_blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)]
+        else:
+            shares = [Shared(_blocks(0, len(self), self.rows_at_once))] * self.workers
         if self.workers == 1:
             return [work(shares[0])]
         with ThreadPoolExecutor(self.workers - 1) as pool:
@@ -325,6 +335,18 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Shared(Iterator[slice]):
+    """Blocks of which every thread may take the next one."""
+
+    def __init__(self, blocks: Iterator[slice]) -> None:
+        self._blocks = blocks
+        self._lock = threading.Lock()
+
+    def __next__(self) -> slice:
+        with self._lock:
+            return next(self._blocks)
 
 
 def _blocks(start: int, end: int, size: int) -> Iterator[slice]:

@@ -18,7 +18,7 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.counts import Counts, Parts
 from surecut.metrics import Metric
-from surecut.rows import ArrayRows, FoundRows, Rows, SourceChangedError, joined_ranges
+from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError, joined_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,11 +104,13 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     total = int(histogram.counts.rows.sum())
     sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted)
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
-    question = _question(Bins.unjudged(histogram.low, histogram.high, histogram.counts), sample, objectives)
+    bins = Bins.unjudged(histogram.low, histogram.high, histogram.counts)
+    require_defined(bins, sample, objectives)
+    question = _question(bins, sample, objectives)
     while question.rows > budget:
         divide = _divided if not question.unseen.any() else _with_extents
         question = _question(divide(question, rows), sample, objectives)
-    source: Rows | FoundRows = rows
+    source: Rows | NearRows = rows
     if question.rows > SORTED_AT_ONCE and isinstance(rows, ArrayRows):
         # Rows that stand together are divided once more in no time, and what is left is sorted in no time.
         ranges = joined_ranges(*question.ascending(question.unknown))
@@ -124,6 +126,14 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
         # The search knows that no cut meets the constraint; which level is attainable only all scores tell.
         candidates = rows.tally().candidates
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
+
+
+def require_defined(bins: Bins, sample: Sample, objectives: list[Objective]) -> None:
+    """Raise where bins could not be judged, because a metric is undefined on these rows or grows with errors."""
+    whole = bins.merged(np.zeros(1, dtype=np.intp))
+    edges = candidates_of(whole.low, whole.high, whole.counts.weight, sample)
+    for objective in objectives:
+        edges.check(objective.metric)
 
 
 class Question(NamedTuple):
@@ -188,7 +198,6 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     confusion = edges.confusion
     before, after = confusion[:-1], confusion[1:]
     metric = objective.metric
-    prior = edges.check(metric)
     feasible, reachable = np.ones(len(confusion.tp), dtype=bool), np.ones(len(before.tp), dtype=bool)
     best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
     worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
@@ -201,7 +210,7 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
     best = float(values.max())
     if best == -np.inf:
         return reachable, np.array([], dtype=np.intp)
-    least = edges.least_tie(metric, prior, best)
+    least = edges.least_tie(metric, edges.prior, best)
     higher = np.concatenate(([-np.inf], np.maximum.accumulate(values)[:-1]))
     above = np.arange(len(bounds)) < values.argmax()
     hiding = reachable & np.where(above, bounds >= least, bounds > best)
@@ -217,7 +226,7 @@ def _with_extents(question: Question, rows: Rows) -> Bins:
     return replace(bins, low=low, high=high, exact=bins.exact | which)
 
 
-def _divided(question: Question, rows: Rows | FoundRows) -> Bins:
+def _divided(question: Question, rows: Rows | NearRows) -> Bins:
     """The bins in question, in parts."""
     bins, which = question.bins, question.unknown
     every_low, every_high = question.ascending(which)
@@ -240,7 +249,7 @@ def _divided(question: Question, rows: Rows | FoundRows) -> Bins:
     return bins.replaced(which, Bins.unjudged(*parts.ends(occupied), counts[occupied]))
 
 
-def _sorted_out(question: Question, rows: Rows | FoundRows, sample: Sample, objectives: list[Objective]) -> Bins:
+def _sorted_out(question: Question, rows: Rows | NearRows, sample: Sample, objectives: list[Objective]) -> Bins:
     """The bins in question replaced by the scores in them: in groups, and one by one where it matters."""
     bins, which = question.bins, question.unknown
     low, high = question.ascending(which)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from surecut import _kernels
 from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
-from surecut._kernels import first_bins, score_ranges, scores_of_keys
+from surecut._kernels import first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts
 from surecut.frames.columns import Columns, Missing
@@ -104,16 +104,15 @@ class Findings:
     missing: Missing = field(default_factory=Missing)
     kept: list[FoundRows] = field(default_factory=list)
 
-    def __add__(self, other: Findings) -> Findings:
-        return Findings(
-            self.counts + other.counts,
-            self.rows + other.rows,
-            self.strangers + other.strangers,
-            self.nans + other.nans,
-            self.checksum + other.checksum,
-            self.missing.plus(other.missing),
-            self.kept + other.kept,
-        )
+    def __iadd__(self, other: Findings) -> Findings:
+        self.counts += other.counts
+        self.rows += other.rows
+        self.strangers += other.strangers
+        self.nans += other.nans
+        self.checksum += other.checksum
+        self.missing = self.missing.plus(other.missing)
+        self.kept += other.kept
+        return self
 
 
 class Window:
@@ -191,7 +190,7 @@ class BatchRows:
         def nothing() -> Findings:
             return Findings(Counts.zeros(2 * int(bins.half), self.weighted))
 
-        found = functools.reduce(operator.add, _each(chain(head, stream), nothing, work))
+        found = functools.reduce(operator.iadd, _each(chain(head, stream), nothing, work))
         self._check(found)
         self._kept = found.kept
         counts = found.counts
@@ -213,7 +212,7 @@ class BatchRows:
             _found(kernels, block, self._label.positive, parts.low, parts.high).add_to(counts, parts)
 
         stream = self.batches.read(self._within(parts.low, parts.high))
-        return functools.reduce(operator.add, _each(stream, nothing, work))
+        return functools.reduce(operator.iadd, _each(stream, nothing, work))
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The smallest and the largest key in each of some bins (ascending)."""
@@ -472,9 +471,7 @@ def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
 
 def _found(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> FoundRows:
     """The rows of a block that lie in some ranges of keys (ascending)."""
-    bits, labels, weights = block.columns
-    found = kernels.inside(bits.view(np.float64), labels, weights, *score_ranges(low, high))
-    return FoundRows.of([found], positive, block.scores.dtype)
+    return FoundRows(*kernels.inside(*block.columns, positive, low, high), block.scores.dtype)
 
 
 def _each(

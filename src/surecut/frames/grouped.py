@@ -22,7 +22,7 @@ from surecut.constraints import InfeasibleError
 from surecut.counts import Counts
 from surecut.frames.columns import Columns, Missing
 from surecut.rows import SourceChangedError
-from surecut.search import Bins, Objective, needed_bins
+from surecut.search import Bins, Objective, needed_bins, require_defined
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ FIRST_LABEL, LAST_LABEL = "surecut_first_label", "surecut_last_label"
 def search_groups(rows: GroupedRows, objectives: list[Objective]) -> list[Cut]:
     """The best cut for each objective, from the same queries."""
     bins, sample = rows.histogram()
+    require_defined(bins, sample, objectives)
     while True:
         promising, _ = needed_bins(bins, sample, objectives)
         unknown = promising & (bins.low < bins.high)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut._kernels import FirstBins, Kernels, compiled, first_bins, ordered_keys, score_ranges
+from surecut._kernels import FirstBins, Kernels, compiled, first_bins
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_runs
@@ -125,13 +125,13 @@ class BinnedLabels:
         for i in range(len(bins)):
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
-                ranges = score_ranges(*joined_ranges(low[own][::-1], high[own][::-1]))
-                found.append(self._kernels.inside(as_doubles(scores[i]), is_positive[i], NO_WEIGHTS, *ranges))
+                rows = as_doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
+                ranges = joined_ranges(low[own][::-1], high[own][::-1])
+                found.append(self._kernels.inside(*rows, POSITIVE, *ranges))
             else:
-                found.append((NO_WEIGHTS, is_positive[i, :0], NO_WEIGHTS))
+                found.append((np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS))
         starts = np.concatenate(([0], np.cumsum([len(part[0]) for part in found])))
-        keys = ordered_keys(np.concatenate([part[0] for part in found]))
-        classes = np.concatenate([part[1] for part in found])
+        keys, classes, _ = (np.concatenate(column) for column in zip(*found, strict=True))
         keys, positive = sorted_runs(starts, keys, classes)
         negative = 1 - positive
         masses = counts[label, which].astype(np.int64)
