@@ -118,13 +118,13 @@ def as_doubles(scores: NDArray[Any], room: NDArray[np.float64] | None = None) ->
     A threshold of +inf means *predict nothing*, so that +inf scores are accepted by a finite threshold, and whoever
     compares in float32 must be able to hold it. What has to be converted is written to `room`, if there is any.
     """
-    if scores.dtype in (np.float16, np.float32):
-        capped = np.minimum(scores, np.finfo(scores.dtype).max, out=room, dtype=scores.dtype)
-        return np.asarray(capped, dtype=np.float64)
-    if room is None or scores.dtype == np.float64:
-        return np.ascontiguousarray(scores, dtype=np.float64)
-    np.copyto(room, scores)
-    return room
+    if scores.dtype == np.float64:
+        return np.ascontiguousarray(scores)
+    doubles = np.empty(scores.shape) if room is None else room
+    np.copyto(doubles, scores)
+    if scores.dtype in (np.float16, np.float32) and scores.max(initial=-np.inf) == np.inf:
+        np.minimum(doubles, np.finfo(scores.dtype).max, out=doubles)
+    return doubles
 
 
 def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:

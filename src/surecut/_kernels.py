@@ -80,9 +80,12 @@ def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
     The window leaves out the sample's extremes, which would make it wide. Tied scores have no long tails, and should
     have a bin each: their window holds them all, down to a first bin for zero.
     """
-    signs = 2 if (sample < 0).any() and (sample > 0).any() else 1
-    magnitude = np.sort(np.minimum(sample.view(np.int64) & MAGNITUDE, LARGEST_FINITE))
-    tied = are_tied(sample)
+    ordered = np.sort(sample)
+    signs = 2 if ordered[0] < 0 < ordered[-1] else 1
+    magnitude = np.minimum(ordered.view(np.int64) & MAGNITUDE, LARGEST_FINITE)
+    if ordered[0] < 0:
+        magnitude.sort()
+    tied = are_tied(ordered)
     trimmed = 0 if tied else len(magnitude) // 1024
     if tied and magnitude[-1] > 0:
         magnitude = magnitude[magnitude > 0]
@@ -93,14 +96,13 @@ def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
     return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
 
 
-def are_tied(sample: NDArray[np.float64]) -> bool:
-    """Whether so many scores of a sample are equal that few bins will hold more than one.
+def are_tied(ordered: NDArray[np.float64]) -> bool:
+    """Whether so many scores of a sample (ascending) are equal that few bins will hold more than one.
 
-    >>> are_tied(np.array([0.1, 0.2, 0.2, 0.1, 0.3, 0.2])), are_tied(np.array([0.1, 0.2, 0.3, 0.4]))
+    >>> are_tied(np.array([0.1, 0.1, 0.2, 0.2, 0.2, 0.3])), are_tied(np.array([0.1, 0.2, 0.3, 0.4]))
     (True, False)
     """
-    ordered = np.sort(sample)
-    return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(sample))
+    return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(ordered))
 
 
 class Room(threading.local):

@@ -196,7 +196,7 @@ class ArrayRows:
 
         Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
         """
-        sample = self._sample()
+        sample = np.sort(self._sample())
         bins = first_bins(sample)
         tied = are_tied(sample)
         small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache

@@ -94,7 +94,7 @@ class BinnedLabels:
         counts = np.zeros((len(bins), width + -width % GROUP, 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
-            rows = as_doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
+            rows = self._doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
             _, nans, checksum = self._kernels.histogram(*rows, POSITIVE, NEGATIVE, one, found, found)
             if nans:
                 return None
@@ -125,7 +125,7 @@ class BinnedLabels:
         for i in range(len(bins)):
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
-                rows = as_doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
+                rows = self._doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
                 ranges = joined_ranges(low[own][::-1], high[own][::-1])
                 found.append(self._kernels.inside(*rows, POSITIVE, *ranges))
             else:
@@ -140,6 +140,9 @@ class BinnedLabels:
         negative[first] += skipped[:, 0]
         positive[first] += skipped[:, 1]
         return starts, keys, positive, negative
+
+    def _doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        return as_doubles(scores, self._kernels.room.array("doubles", len(scores), np.float64))
 
 
 class Turned:
