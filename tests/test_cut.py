@@ -392,3 +392,8 @@ def test_the_cuts_of_many_labels_are_told_apart(tmp_path):
     with pytest.raises(ValueError, match=r"many labels: MultilabelCut.load reads it"):
         Cut.load(tmp_path / "cuts.json")
     assert len(MultilabelCut.load(tmp_path / "cuts.json")) == 2
+
+
+def test_a_cut_shows_itself_in_a_line():
+    cut = tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75])
+    assert repr(cut) == f"<Cut: {cut}>"

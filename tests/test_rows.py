@@ -9,7 +9,7 @@ from surecut import _kernels, rows
 from surecut._inputs import Labels
 from surecut._kernels import ordered_keys
 from surecut.counts import Parts
-from surecut.rows import ArrayRows, joined_ranges
+from surecut.rows import ArrayRows
 
 
 @pytest.fixture(params=["plain", "weighted"])
@@ -43,7 +43,7 @@ def test_bins_are_counted_by_part_and_class(source):
     low, high = BINS
     parts = Parts.of(low, high, np.full(len(low), 48, dtype=np.uint64))
     keys, classes, weights = present(source)
-    for found in (source.count(parts), source.near(low, high).count(parts)):
+    for found in (source.count(parts), source.near(parts).counts):
         for number, (first, last) in enumerate(zip(*parts.ends(np.arange(parts.total)), strict=True)):
             inside = in_bin(keys, first, last)
             for label in (0, 1):
@@ -63,8 +63,8 @@ def test_bins_are_drawn_in_to_the_scores_that_occur(source):
 def test_what_is_collected_is_what_lies_in_the_bins(source):
     everything = source.tally()
     inside = np.any([in_bin(everything.keys, *ends) for ends in zip(*BINS, strict=True)], axis=0)
-    hull = joined_ranges(BINS[0][:1], BINS[1][-1:])
-    for collected in (source.collect(*BINS), source.near(*hull).collect(*BINS)):
+    hull = Parts.of(BINS[0][:1], BINS[1][-1:], np.array([50], dtype=np.uint64))
+    for collected in (source.collect(*BINS), source.near(hull).collect(*BINS)):
         np.testing.assert_array_equal(collected.keys, everything.keys[inside])
         np.testing.assert_array_equal(collected.rows, everything.rows[inside])
         np.testing.assert_array_equal(collected.weight, everything.weight[inside])
@@ -72,5 +72,6 @@ def test_what_is_collected_is_what_lies_in_the_bins(source):
 
 def test_nothing_is_found_where_nothing_is(source):
     low, high = ordered_keys(np.array([100.0])), ordered_keys(np.array([200.0]))
-    assert not any(len(piece) for piece in source.near(low, high).pieces)
-    assert source.count(Parts.of(low, high, np.array([50], dtype=np.uint64))).rows.sum() == 0
+    parts = Parts.of(low, high, np.array([50], dtype=np.uint64))
+    assert not any(len(piece) for piece in source.near(parts).pieces)
+    assert source.count(parts).rows.sum() == 0

@@ -235,6 +235,9 @@ class Cut:
             f"on {self.rows:,} rows, {self.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
         )
 
+    def __repr__(self) -> str:
+        return f"<Cut: {self}>"
+
     def _repr_html_(self) -> str:
         from surecut.notebook import cut_html
 

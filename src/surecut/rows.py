@@ -137,21 +137,14 @@ class FoundRows:
         return tally_keys(self.keys, self.is_positive, self.weights if len(self.weights) else None, self.dtype)
 
 
-@dataclass(frozen=True)
-class NearRows:
-    """The rows that a pass found, in the pieces that it found them in: a source of its own for the search.
+class NearRows(NamedTuple):
+    """The rows that a pass found in bins that are divided, counted by part.
 
-    The pieces are not joined, because they are small enough to stay in cache.
+    They are kept in the pieces that they were found in, which are small enough to stay in cache.
     """
 
     pieces: list[FoundRows]
-
-    def count(self, parts: Parts) -> Counts:
-        """Counts of bins that are divided, by part."""
-        counts = Counts.zeros(parts.total, len(self.pieces[0].weights) > 0)
-        for piece in self.pieces:
-            piece.add_to(counts, parts)
-        return counts
+    counts: Counts
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
@@ -252,12 +245,21 @@ class ArrayRows:
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         """The tally of the rows that lie in some bins (ascending)."""
-        return FoundRows.joined(self.near(low, high).pieces).tally()
+        found = self._on_all_cores(lambda blocks: [*self._found(blocks, low, high)])
+        return FoundRows.joined(list(itertools.chain.from_iterable(found))).tally()
 
-    def near(self, low: Any, high: Any) -> NearRows:
-        """The rows that lie in some bins (ascending), as a source of their own."""
-        parts = self._on_all_cores(lambda blocks: [*self._found(blocks, low, high)])
-        return NearRows([found for part in parts for found in part])
+    def near(self, parts: Parts) -> NearRows:
+        """The rows that lie in bins that are divided, and their counts by part."""
+
+        def work(blocks: Iterator[slice]) -> tuple[list[FoundRows], Counts]:
+            pieces, counts = [], Counts.zeros(parts.total, self.weighted)
+            for found in self._found(blocks, parts.low, parts.high):
+                found.add_to(counts, parts)
+                pieces.append(found)
+            return pieces, counts
+
+        pieces, counts = zip(*self._on_all_cores(work), strict=True)
+        return NearRows(list(itertools.chain.from_iterable(pieces)), functools.reduce(operator.iadd, counts))
 
     def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
         """The rows that lie in some bins (ascending), block by block."""
@@ -277,7 +279,9 @@ class ArrayRows:
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
         scores = self.scores[block]
-        scores = as_doubles(scores, self.kernels.room.array("doubles", len(scores), np.float64))
+        if scores.dtype != np.float64:
+            scores = as_doubles(scores, self.kernels.room.array("doubles", len(scores), np.float64))
+        scores = np.ascontiguousarray(scores)
         labels = np.ascontiguousarray(self.labels.codes[block])
         weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights

@@ -18,7 +18,7 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.counts import Counts, Parts
 from surecut.metrics import Metric
-from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError, joined_ranges
+from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,15 +108,19 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     require_defined(bins, sample, objectives)
     question = _question(bins, sample, objectives)
     while question.rows > budget:
-        divide = _divided if not question.unseen.any() else _with_extents
-        question = _question(divide(question, rows), sample, objectives)
+        if question.unseen.any():
+            bins = _with_extents(question, rows)
+        else:
+            parts = question.parts()
+            bins = _divided(question, parts, rows.count(parts))
+        question = _question(bins, sample, objectives)
     source: Rows | NearRows = rows
     if question.rows > SORTED_AT_ONCE and isinstance(rows, ArrayRows):
-        # Rows that stand together are divided once more in no time, and what is left is sorted in no time.
-        ranges = joined_ranges(*question.ascending(question.unknown))
-        near = rows.near(*ranges)
-        question = _question(_divided(question, near), sample, objectives)
-        if _lie_in(*ranges, *question.ascending(question.unknown)):
+        # What is found is counted in parts at once, and what is then left in question is as a rule among it.
+        parts = question.parts()
+        near = rows.near(parts)
+        question = _question(_divided(question, parts, near.counts), sample, objectives)
+        if _lie_in(parts.low, parts.high, *question.ascending(question.unknown)):
             source = near
     bins = _sorted_out(question, source, sample, objectives) if question.unknown.any() else question.bins
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
@@ -147,6 +151,21 @@ class Question(NamedTuple):
     def ascending(self, which: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The ends of some of the bins."""
         return np.ascontiguousarray(self.bins.low[which][::-1]), np.ascontiguousarray(self.bins.high[which][::-1])
+
+    def parts(self) -> Parts:
+        """Into what the unknown bins are divided: runs of them at every edge that they have, and more finely."""
+        low, high = self.ascending(self.unknown)
+        width = high - low
+        starts = np.flatnonzero(
+            np.concatenate(([True], (high[:-1] + np.uint64(1) != low[1:]) | (width[1:] != width[:-1])))
+        )
+        first, last = low[starts], high[np.append(starts[1:], len(low)) - 1]
+        fineness = max(2, (min(PARTS, self.rows // ROWS_PER_PART) // len(starts)).bit_length() - 1)
+        shift = [
+            max(0, min(int(run).bit_length() - fineness, int(one).bit_length() - 2))
+            for run, one in zip(last - first, width[starts], strict=True)
+        ]
+        return Parts.of(first, last, np.array(shift, dtype=np.uint64))
 
 
 def _question(bins: Bins, sample: Sample, objectives: list[Objective]) -> Question:
@@ -226,27 +245,13 @@ def _with_extents(question: Question, rows: Rows) -> Bins:
     return replace(bins, low=low, high=high, exact=bins.exact | which)
 
 
-def _divided(question: Question, rows: Rows | NearRows) -> Bins:
+def _divided(question: Question, parts: Parts, counts: Counts) -> Bins:
     """The bins in question, in parts."""
-    bins, which = question.bins, question.unknown
-    every_low, every_high = question.ascending(which)
-    starts = _runs_of_one_width(every_low, every_high)  # which are divided at every edge that they have
-    low, high = every_low[starts], every_high[np.append(starts[1:], len(every_low)) - 1]
-    parts_at_most = min(PARTS, question.rows // ROWS_PER_PART)
-    fineness = max(2, (parts_at_most // len(low)).bit_length() - 1)
-    shift = np.array(
-        [
-            max(0, min(int(width).bit_length() - fineness, int(bin_width).bit_length() - 2))  # finer than the bins were
-            for width, bin_width in zip(high - low, (every_high - every_low)[starts], strict=True)
-        ],
-        dtype=np.uint64,
-    )
-    parts = Parts.of(low, high, shift)
-    counts = rows.count(parts)
-    before = np.add.reduceat(bins.counts.rows[which][::-1], starts, axis=0)
-    _require_same_rows(before, counts.rows, parts.first)
+    low, _ = question.ascending(question.unknown)
+    before = question.bins.counts.rows[question.unknown][::-1]
+    _require_same_rows(np.add.reduceat(before, np.searchsorted(low, parts.low), axis=0), counts.rows, parts.first)
     occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])
-    return bins.replaced(which, Bins.unjudged(*parts.ends(occupied), counts[occupied]))
+    return question.bins.replaced(question.unknown, Bins.unjudged(*parts.ends(occupied), counts[occupied]))
 
 
 def _sorted_out(question: Question, rows: Rows | NearRows, sample: Sample, objectives: list[Objective]) -> Bins:
@@ -276,13 +281,6 @@ def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts
     above = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(now, axis=0)))
     if not np.array_equal(above[ends] - above[starts], before):
         raise SourceChangedError
-
-
-def _runs_of_one_width(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Where runs of ranges (ascending) start that touch each other and are equally wide."""
-    width = high - low
-    apart = (high[:-1] + np.uint64(1) != low[1:]) | (width[1:] != width[:-1])
-    return np.flatnonzero(np.concatenate(([True], apart)))
 
 
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -250,6 +250,38 @@ class TestConfidence:
         assert found["certificate"]["method"] == "uniform"
 
 
+@pytest.mark.parametrize("shrinkage", ["auto", "12.5"])
+def test_a_cut_is_drawn_toward_a_model(file, rows, shrinkage):
+    (found,) = json.loads(run("tune", file, "--shrinkage", shrinkage, "--format", "json").stdout)["cuts"]
+    expected = tune_threshold(*rows, shrinkage=shrinkage if shrinkage == "auto" else float(shrinkage))
+    assert found["threshold"] == expected.threshold
+    assert found["tuning"]["shrinkage"] == expected.shrinkage
+    printed = run("tune", file, "--shrinkage", shrinkage).stdout
+    assert f"that is worth {expected.shrinkage:.3g} positives" in printed
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--shrinkage", "some"], "--shrinkage must be auto or a number, got 'some'"),
+        (["--shrinkage", "-1"], "shrinkage"),
+        (["--shrinkage", "auto", "--prior", "0.2"], "--shrinkage goes with none of"),
+        (["--metric", "f1,f2"], "for several repeat it: --metric f1 --metric f2"),
+    ],
+)
+def test_options_that_do_not_fit_are_explained(file, asked, said):
+    result = run("tune", file, *asked, code=1)
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(("label", "what"), [(1, "positive"), (0, "negative")])
+def test_rows_of_one_class_are_noted(tmp_path, label, what):
+    file = tmp_path / "one.csv"
+    file.write_text("y,p\n" + f"{label},0.5\n{label},0.25\n")
+    result = run("tune", file, "--metric", "accuracy")
+    assert f"note: all 2 rows are {what}" in result.stderr
+
+
 class TestLabels:
     @pytest.fixture
     def tagged(self, tmp_path, rows):
@@ -275,6 +307,16 @@ class TestLabels:
         predicted = [line.endswith("true") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
         for k, threshold in enumerate(expected.thresholds):
             assert predicted[k::3] == (scores[k::3] >= threshold).tolist()
+
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    def test_labels_are_drawn_toward_a_model(self, tagged, tmp_path, rows, average):
+        out = tmp_path / "cut.json"
+        asked = ["--by", "tag", "--average", average, "--shrinkage", "25", "--out", out]
+        assert "shrinkage 25" in run("tune", tagged, *asked).stdout
+        labels, scores = rows
+        tallies = [ScoreTally.from_scores(labels[k::3], scores[k::3]) for k in range(3)]
+        expected = tune_tallies(tallies, list("abc"), average=average, shrinkage=25)
+        assert MultilabelCut.load(out).thresholds.tolist() == expected.thresholds.tolist()
 
     def test_a_cut_for_each_pair(self, tmp_path, rows):
         labels, scores = rows
@@ -444,9 +486,30 @@ def test_debug_shows_the_traceback(tmp_path):
     assert isinstance(result.exception, FileNotFoundError)
 
 
-def test_an_option_that_does_not_exist_is_code_2():
-    result = runner.invoke(app, ["tune", "--metrik", "f1"])
-    assert result.exit_code == 2
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["tune", "--metrik", "f1"], "surecut: No such option: --metrik"),
+        (["tune", "file.csv", "--json"], "surecut: No such option: --json, it is --format json here\n"),
+        (["tune"], "surecut: Missing argument 'FILE'\nSee "),
+        (["tun"], "surecut: No such command 'tun'"),
+        (["study", "ran"], "surecut: No such command 'ran'"),
+        (["certify", "file.csv"], "surecut: Missing option '--cut'"),
+        (["tune", "file.csv", "--prior", "much"], "surecut: Invalid value for '--prior'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_option_that_does_not_exist_is_code_2(arguments, said):
+    result = run(*arguments, code=2)
+    assert result.stderr.startswith(said)
+    assert "--help\n" in result.stderr
+
+
+@pytest.mark.parametrize("command", [[], ["study"]])
+def test_a_command_of_commands_alone_shows_its_help(command):
+    result = runner.invoke(app, command)
+    assert result.output.startswith("Usage: ")
+    assert "Commands:" in result.output
 
 
 COMMANDS = ["", "tune", "apply", "certify", "check", "metrics", "demo", "study", "study run", "study plot"]

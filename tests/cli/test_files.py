@@ -11,7 +11,8 @@ import pytest
 
 duckdb = pytest.importorskip("duckdb", reason="files are read by DuckDB")
 
-from surecut.cli.files import Table, TableError, literal, quoted  # noqa: E402
+from surecut.cli.files import Table, literal, quoted  # noqa: E402
+from surecut.cli.positives import TableError  # noqa: E402
 
 
 @pytest.fixture

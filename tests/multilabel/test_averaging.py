@@ -316,6 +316,24 @@ def test_tallies_give_the_same_as_matrices(average):
     assert tune_tallies(tallies, range(4), average=average) == tune_thresholds(truth, scores, average=average)
 
 
+@pytest.mark.parametrize("shrinkage", [3.0, "auto"])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_tallies_are_smoothed_as_matrices_are(average, shrinkage):
+    truth, scores = sample("normal", 1)
+    truth[:, 3] = 0
+    tallies = [ScoreTally.from_scores(truth[:, i], scores[:, i]) for i in range(4)]
+    found = tune_tallies(tallies, range(4), average=average, shrinkage=shrinkage)
+    assert found == tune_thresholds(truth, scores, average=average, shrinkage=shrinkage)
+
+
+def test_tallies_that_cannot_be_tuned_together_are_refused():
+    tally = ScoreTally.from_scores([0, 1], [0.1, 0.9])
+    with pytest.raises(ValueError, match="one tally per label, and at least one: 2 labels, 1 tallies"):
+        tune_tallies([tally], ["a", "b"])
+    with pytest.raises(ValueError, match="prior that is given is for a single cut"):
+        tune_tallies([tally, tally.with_prior(0.2)], ["a", "b"])
+
+
 def test_tallies_may_have_different_rows_and_any_names():
     tallies = [ScoreTally.from_scores([0, 1], [0.1, 0.9]), ScoreTally.from_scores([0, 1, 1], [0.5, 0.4, 0.8])]
     cut = tune_tallies(tallies, [("eu", 1), ("us", 2)], average="micro")
@@ -336,6 +354,10 @@ def test_frames_name_the_labels_and_may_have_other_orders(make):
     assert cut.thresholds.tolist() == tune_thresholds(truth, scores).thresholds.tolist()
     reordered = make({name: scores[:, names.index(name)] for name in "dcba"})
     assert (cut.predict(reordered) == cut.predict(scores)).all()
+    with_others = make({"row": scores[:, 0]} | {name: scores[:, names.index(name)] for name in "dcba"})
+    assert (cut.predict(with_others) == cut.predict(scores)).all()
+    with pytest.raises(ValueError, match="no column for 1 of the cut's 4 labels, such as 'd'"):
+        cut.predict(make(dict.fromkeys("abce", scores[:, 0])))
     with pytest.raises(ValueError, match="different columns"):
         tune_thresholds(labels, make({f"score_{name}": scores[:, 0] for name in names}))
 

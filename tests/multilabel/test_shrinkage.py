@@ -8,8 +8,7 @@ from scipy import sparse
 from scipy.special import expit, ndtri
 
 from surecut import certify, get_metric, tune_expected, tune_threshold, tune_thresholds
-from surecut.multilabel.shrinkage import GRID, Groups, calibrate, check_shrinkage, group_edges
-from surecut.multilabel.sources import label_source
+from surecut.multilabel.shrinkage import GRID, check_shrinkage
 
 
 def draw(random, rows, shift=-3.0, slope=2.0):
@@ -160,18 +159,6 @@ def test_one_label_trusts_its_curve_no_more_than_half_its_positives():
     assert tune_threshold(y, s, shrinkage="auto").shrinkage <= y.sum() / 2 + 1e-9
 
 
-def test_rows_of_one_score_are_never_in_two_groups():
-    random = np.random.default_rng(13)
-    scores = random.integers(0, 7, size=(500, 3)) / 7
-    truth = random.random(scores.shape) < scores
-    source = label_source(truth, scores, None)
-    groups = source.entries(slice(0, 3)).groups()
-    for label in range(3):
-        part = slice(groups.starts[label], groups.starts[label + 1])
-        assert (np.diff(groups.scores[part]) < 0).all()
-        assert (groups.positive + groups.negative)[part].sum() == 500
-
-
 def test_sparse_scores_without_an_entry():
     truth = sparse.csr_matrix(np.eye(5))
     cut = tune_thresholds(truth, sparse.csr_matrix((5, 5)), shrinkage="auto")
@@ -269,24 +256,3 @@ def test_the_theorem_adds_what_shrinkage_may_cost():
     plain = certify(tune_threshold(y, s), method="theorem")
     shrunken = certify(tune_threshold(y, s, shrinkage=100), method="theorem")
     assert shrunken.regret_bound > plain.regret_bound
-
-
-def test_groups_hold_every_row_once():
-    for entries in (1, 63, 64, 65, 1000, 12_345):
-        edges = group_edges(entries)
-        assert edges[0] == 0
-        assert edges[-1] < entries
-        assert (np.diff(edges) > 0).all()
-
-
-def test_a_calibration_finds_the_curve():
-    random = np.random.default_rng(10)
-    y, s = draw(random, 50_000)
-    order = np.argsort(-s)
-    edges = group_edges(len(s))
-    middle = (edges + np.append(edges[1:], len(s))) // 2
-    positive = np.add.reduceat(y[order].astype(float), edges)
-    total = np.diff(edges, append=len(s)).astype(float)
-    groups = Groups(np.array([0, len(edges)]), s[order][middle], total - positive, positive, s.min(), s.max())
-    at = np.array([0.05, 0.2, 0.5, 0.8])
-    assert calibrate(groups).probability(at, np.zeros(4, dtype=int)) == pytest.approx(at, abs=0.03)

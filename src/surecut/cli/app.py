@@ -20,6 +20,7 @@ from surecut.cli.help import with_our_help
 from surecut.study.commands import app as study
 
 if TYPE_CHECKING:
+    from surecut.cli.files import Rows
     from surecut.cut import Cut
     from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
@@ -201,6 +202,14 @@ def tune(
         float | None,
         typer.Option(metavar="SHARE", help="Share of positives where the cut will be used, if it is another."),
     ] = None,
+    shrinkage: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|NUMBER",
+            help="How many positives a calibrated model of the scores is worth. auto is for few positives: tens, or "
+            "some labels of many.",
+        ),
+    ] = "0",
     missing: MISSING = Missing.error,
     out: Annotated[
         Path | None,
@@ -217,7 +226,8 @@ def tune(
     from surecut.metrics import get_metric
 
     with _explained(context):
-        metrics = [get_metric(one) for one in metric or ["f1"]]
+        metrics = [get_metric(one) for one in _single_names(metric or ["f1"])]
+        kappa = _kappa(shrinkage)
         names = _names(metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
@@ -235,17 +245,17 @@ def tune(
             )
             tuned: TunedCuts | TunedLabels
             if not by:
-                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, report is not None)
+                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None)
             elif confidence is not None or prior is not None:
                 raise ValueError("--confidence and --prior are for a single cut: leave out --by")
             else:
-                tuned = tuned_by(rows, metrics, average.value, constraint, report is not None)
+                tuned = tuned_by(rows, metrics, average.value, constraint, kappa, report is not None)
             saved: Sequence[Cut | MultilabelCut] = tuned.cuts
             for path, one in zip(outs, saved, strict=False):
                 one.save(path)
             if report is not None:
                 save_html(tuned.summary(title), report)
-        printing.notes(rows.notes)
+        printing.notes([*rows.notes, *_one_sided(rows)])
         if output is Format.json:
             printing.as_json(
                 {
@@ -490,6 +500,32 @@ def demo(
         from surecut.cli import demo as story
 
         story.show(out, seed)
+
+
+def _single_names(metrics: list[str]) -> list[str]:
+    """The same, unless a name holds several, which is how some other commands have it."""
+    for given in metrics:
+        if "," in given and "(" not in given:
+            repeated = " ".join(f"--metric {name.strip()}" for name in given.split(","))
+            raise ValueError(f"--metric names one metric; for several repeat it: {repeated}")
+    return metrics
+
+
+def _one_sided(rows: Rows) -> list[str]:
+    """What to say where all rows are of one class."""
+    if rows.positives not in (0, len(rows)):
+        return []
+    what = "positive" if rows.positives else "negative"
+    return [f"all {len(rows):,} rows are {what}: they do not tell where to cut, and no curve can be drawn"]
+
+
+def _kappa(shrinkage: str) -> float | str:
+    if shrinkage == "auto":
+        return shrinkage
+    try:
+        return float(shrinkage)
+    except ValueError:
+        raise ValueError(f"--shrinkage must be auto or a number, got {shrinkage!r}") from None
 
 
 def _names(metrics: list[Metric]) -> list[str]:

@@ -14,13 +14,17 @@ from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.cli import printing
-from surecut.cli.files import SCORE_NAMES, TableError, literal, missing_sql
+from surecut.cli.files import SCORE_NAMES, literal, missing_sql
+from surecut.cli.positives import TableError
 from surecut.constraints import parse_constraints
 from surecut.cut import Cut
 from surecut.frames.text_numbers import quoted
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
 from surecut.multilabel.cut import SCHEMA, MultilabelCut
+from surecut.multilabel.shrinkage import check_shrinkage
+from surecut.multilabel.smoothing import shrunken_cut
+from surecut.search import Objective
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -92,14 +96,20 @@ def tuned_cuts(
     constraint: list[str] | None,
     confidence: float | None,
     prior: float | None,
+    kappa: float | str,
     needs_tally: bool,
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
-    if prior is None and confidence is None and not needs_tally:
+    kappa = check_shrinkage(kappa)
+    if kappa != 0 and (constraint or confidence is not None or prior is not None):
+        raise ValueError("--shrinkage goes with none of --constraint, --confidence and --prior: leave it at 0")
+    if prior is None and confidence is None and kappa == 0 and not needs_tally:
         return TunedCuts(_tuned_in_batches(rows, metrics, constraint))
     found = rows.arrays()
     tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
     tally = replace(tally, pos_label=rows.pos_label)
+    if kappa != 0:
+        return TunedCuts([shrunken_cut(tally, kappa, Objective(metric)) for metric in metrics], tally=tally)
     if prior is not None:
         tally = tally.with_prior(prior)
     if confidence is None:
@@ -113,22 +123,22 @@ def tuned_cuts(
 
 
 def tuned_by(
-    rows: Rows, metrics: list[Metric], average: str, constraint: list[str] | None, needs_tallies: bool
+    rows: Rows,
+    metrics: list[Metric],
+    average: str,
+    constraint: list[str] | None,
+    kappa: float | str,
+    needs_tallies: bool,
 ) -> TunedLabels:
     """A cut for each group of rows, or one for all of them."""
-    if not needs_tallies:
+    if kappa == 0 and not needs_tallies:
         by = rows.groups[0] if len(rows.groups) == 1 else rows.groups
         return TunedLabels(_tuned_in_batches(rows, metrics, constraint, by=by, average=average))
     found = rows.arrays()
     tallies = _tallies_by(found)
-    cuts = [
-        replace(
-            tune_tallies(tallies, found.group_names, metric=metric, average=average, constraint=constraint),
-            pos_label=rows.pos_label,
-        )
-        for metric in metrics
-    ]
-    return TunedLabels(cuts, tallies)
+    asked: dict[str, Any] = {"average": average, "constraint": constraint, "shrinkage": kappa}
+    cuts = [tune_tallies(tallies, found.group_names, metric=metric, **asked) for metric in metrics]
+    return TunedLabels([replace(cut, pos_label=rows.pos_label) for cut in cuts], tallies)
 
 
 def _tallies_by(found: Arrays) -> list[ScoreTally]:

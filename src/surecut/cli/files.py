@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from surecut.cli.positives import TableError, as_label, positive_of, some
 from surecut.cut import replaced
 from surecut.frames.text_numbers import quoted, text_numbers
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "class", "actual", "outcome")
 SCORE_NAMES = ("score", "scores", "p", "prob", "probability", "y_score", "y_prob", "proba", "pred_proba", "prediction")
 
-POSITIVE_WORDS = ("1", "true", "t", "yes", "y", "positive", "pos")
-NEGATIVE_WORDS = ("0", "-1", "false", "f", "no", "n", "negative", "neg")
 
 READERS = {
     ".csv": "csv",
@@ -62,10 +61,6 @@ WRITERS = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
-
-
-class TableError(ValueError):
-    """A file, or a column of it, is not what was asked for; the message says what to change."""
 
 
 class Arrays(NamedTuple):
@@ -231,10 +226,10 @@ class Table:
         found.sort()
         if len(found) > 2:
             raise TableError(
-                f"column {column!r} must hold two labels, found {_some(found)}. Is it the score? For more classes make "
+                f"column {column!r} must hold two labels, found {some(found)}. Is it the score? For more classes make "
                 "one column per class, 1 where the row is of this class"
             )
-        positive = _positive_of(found, pos_label, column)
+        positive = positive_of(found, pos_label, column)
         return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
 
     def rows(
@@ -284,7 +279,7 @@ class Table:
             label=chosen["label"],
             score=chosen["score"],
             positive=positive,
-            pos_label=_as_label(positive, self.types[chosen["label"]]),
+            pos_label=as_label(positive, self.types[chosen["label"]]),
             count=count,
             positives=positives,
             dropped=dropped,
@@ -432,7 +427,7 @@ class Table:
             raise self._unreadable(error) from None
 
     def _listed(self) -> str:
-        return f"its columns are {_some(self.columns, 12)}"
+        return f"its columns are {some(self.columns, 12)}"
 
 
 def literal(text: str) -> str:
@@ -499,67 +494,13 @@ def _fields(number: int) -> str:
     return f"{number} field{'s' if number > 1 else ''}"
 
 
-def _as_label(text: str, kind: str) -> Any:
-    """The positive label as a cut keeps it: a number where labels are numbers; 1 and true need no name."""
-    if _same_number(text, "1") or text.lower() == "true":
-        return None
-    if "INT" in kind:
-        return int(text)
-    return float(text) if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL") else text
-
-
 def _encoding_of(path: str) -> str:
     with open(sorted(glob.glob(path))[0] if glob.has_magic(path) else path, "rb") as file:
         return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
 
 
-def _positive_of(found: list[str], pos_label: str | None, column: str) -> str:
-    """Which of the labels is positive: the one that was named, or the one that says so."""
-    if pos_label is not None:
-        for label in found:
-            if label == pos_label.strip() or _same_number(label, pos_label):
-                return label
-        for label in found:
-            if label.lower() == pos_label.strip().lower():
-                return label
-        for words in (POSITIVE_WORDS, NEGATIVE_WORDS):  # DuckDB reads yes and no as true and false
-            if pos_label.strip().lower() in words:
-                for label in found:
-                    if label.lower() in words:
-                        return label
-        raise TableError(
-            f"the positive label {pos_label!r} is none of those in column {column!r}, which are {_some(found)}: say "
-            "--pos-label with one of them"
-        )
-    positives = [label for label in found if _word(label) in POSITIVE_WORDS]
-    others = [label for label in found if _word(label) not in POSITIVE_WORDS]
-    if len(positives) == 1 and all(_word(label) in NEGATIVE_WORDS for label in others):
-        return positives[0]
-    if not positives and all(_word(label) in NEGATIVE_WORDS for label in others) and len(found) == 1:
-        return "1"  # every row is negative: the metric says what it thinks of that
-    raise TableError(f"column {column!r} holds the labels {_some(found)}: say which one is positive with --pos-label")
-
-
-def _word(label: str) -> str:
-    """A label as the words above have it: 1.0 is 1."""
-    lowered = label.lower()
-    return next((word for word in ("1", "0", "-1") if _same_number(lowered, word)), lowered)
-
-
-def _same_number(first: str, second: str) -> bool:
-    try:
-        return float(first) == float(second)
-    except ValueError:
-        return False
-
-
 def _plain(name: str) -> str:
     return name.strip().strip("\ufeff").lower()
-
-
-def _some(values: list[str], most: int = 5) -> str:
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown}, …"
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,18 +22,57 @@ NAMES_WIDTH = 24
 """An option with a longer name has its explanation below it."""
 
 
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""Of click, which some versions of Typer bring along."""
+
+INSTEAD = {"--json": "--format json", "--csv": "--format table", "-o": "--out", "--output": "--out"}
+"""What people type, and what it is called here."""
+
+
 class Command(TyperCommand):
-    """A command with our help."""
+    """A command with our help, and with errors that look like all others."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            _refuse(error, ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.write("\n".join(_lines(self, ctx)) + "\n")
 
 
 class Group(TyperGroup):
-    """A group of commands with our help."""
+    """A group of commands with our help, and with errors that look like all others."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            _refuse(error, ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            _refuse(error, ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.write("\n".join(_lines(self, ctx)) + "\n")
+
+
+def _refuse(error: Any, ctx: Any) -> NoReturn:
+    """An option or command that does not exist, or is missing: a sentence, and exit code 2."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for
+        typer.echo(ctx.get_help())
+        raise typer.Exit(2)
+    said = error.format_message().rstrip(".")
+    asked = getattr(error, "option_name", None)
+    if asked in INSTEAD:
+        said = f"No such option: {asked}, it is {INSTEAD[asked]} here"
+    typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
+    typer.echo(f"See {ctx.command_path} --help", err=True)
+    raise typer.Exit(2)
 
 
 def with_our_help(app: typer.Typer) -> typer.Typer:

@@ -134,6 +134,10 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
     """Cuts of one column of scores, and what is promised of them."""
     if not certificates:
         table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
+        for cut in found:
+            if cut.shrinkage:
+                worth = f"a model of the scores ({cut.calibration}) that is worth {cut.shrinkage:.3g} positives"
+                line(f"\n{cut.metric.name}: drawn toward {worth}")
         return
     sure = f"{100 * certificates[0].confidence:g} %"
     headings = [*CUT_HEADINGS[:3], f"new rows ({sure})", *CUT_HEADINGS[3:]]
@@ -197,6 +201,7 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
             [
                 str(label),
                 *(f"{change.then:.4f} → {change.now:.4f}" for change in (one.prior, one.value)),
+                "–" if one.best is None else f"{threshold(one.cut.threshold)} → {threshold(one.best.threshold)}",
                 " and ".join(
                     f"{name} {change.direction}"
                     for name, change in (("positives", one.prior), (one.cut.metric.name, one.value))
@@ -206,7 +211,7 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
         )
     if cells:
         name = next(iter(report.reports.values())).cut.metric.name
-        table(("label", "positive", name, "verdict"), cells, left=(0, 1, 2, 3))
+        table(("label", "positive", name, "best cut", "verdict"), cells, left=(0, 1, 2, 3, 4))
         line(f"… and {len(moved) - most:,} more labels\n" if len(moved) > most else "")
     for label, reason in report.not_checked.items():
         line(f"{label}: not checked, {reason}")

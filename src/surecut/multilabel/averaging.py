@@ -17,13 +17,12 @@ from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_
 from surecut.multilabel.samples import best_samples_cut
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import Smoothed
-from surecut.multilabel.sources import LabelSource, label_source, no_labels
+from surecut.multilabel.sources import LabelSource, TallySource, label_source, no_labels
 from surecut.search import Objective
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from surecut.cut import Cut
     from surecut.tally import ScoreTally
     from surecut.tuning import MetricLike
 
@@ -90,12 +89,7 @@ def tune_thresholds(
         cut = best_samples_cut(truth, scores, weights, objective, zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
         return replace(found, zero_division=float(zero_division))
-    if kappa != 0:
-        return _shrunken(source, kappa, objective, names, average)
-    if average == "macro":
-        return _macro(source, objective, names)
-    pooled = source.pooled_cut(objective)
-    return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
+    return _tuned(source, kappa, objective, names, average)
 
 
 def check_request(average: str, constraints: Sequence[Constraint], shrinkage: Any) -> float | str:
@@ -189,6 +183,7 @@ def tune_tallies(
     metric: MetricLike = "f1",
     average: str = "macro",
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    shrinkage: float | str = 0.0,
 ) -> MultilabelCut:
     """The same from each label's tally, whatever it was made of.
 
@@ -199,27 +194,27 @@ def tune_tallies(
     >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
     array([0.375, 0.5  ])
     """
-    measure, constraints = get_metric(metric), parse_constraints(constraint)
+    objective = Objective(get_metric(metric), parse_constraints(constraint))
     _check_average(average, known=AVERAGES[:2])
-    pooled: Cut | None = None
+    kappa = check_request(average, objective.constraints, shrinkage)
+    names = tuple(labels)
+    if not tallies or len(names) != len(tallies):
+        raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
+    if any(tally.given_prior is not None for tally in tallies):
+        raise ValueError("a prior that is given is for a single cut, not for many labels: tune each tally by itself")
+    found = _tuned(TallySource(tallies), kappa, objective, names, average)
+    return replace(found, pos_label=tallies[0].pos_label)
 
-    def shared() -> Cut:
-        nonlocal pooled
-        if pooled is None:
-            pooled = sum(tallies[1:], tallies[0]).candidates.best_cut(measure, constraints)
-        return pooled
 
-    cuts = []
-    for tally in tallies:
-        negatives, positives = tally.weight.sum(axis=0)
-        undefined = (measure.needs_positives and not positives) or (measure.needs_negatives and not negatives)
-        if average == "macro" and not undefined:
-            cuts.append(tally.candidates.best_cut(measure, constraints))
-        else:
-            cuts.append(tally.candidates.cut_at(shared()))
-    value = None if average == "macro" else shared().value
-    took = pooled.threshold if pooled is not None and average == "macro" else None
-    return MultilabelCut.from_cuts(labels, cuts, average=average, value=value, shared_threshold=took)
+def _tuned(
+    source: LabelSource, kappa: float | str, objective: Objective, names: tuple[Any, ...], average: str
+) -> MultilabelCut:
+    if kappa != 0:
+        return _shrunken(source, kappa, objective, names, average)
+    if average == "macro":
+        return _macro(source, objective, names)
+    pooled = source.pooled_cut(objective)
+    return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
 
 
 def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) -> MultilabelCut:

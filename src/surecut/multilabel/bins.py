@@ -41,7 +41,7 @@ SAMPLE = 512
 LABELS_AT_ONCE = 32
 """Labels that are copied together: their scores of a row are a few whole cache lines."""
 
-COPIED_SHARE = 13
+COPIED_SHARE = 14
 """At most one in so many bytes is copied at a time, by all threads together."""
 
 ROWS_AT_ONCE = 512
@@ -65,15 +65,14 @@ def kernels_for(scores: NDArray[Any], objective: Objective) -> Kernels | None:
 
 
 def labels_at_once(scores: NDArray[Any], workers: int) -> int:
-    """How many labels a thread should work on together: few enough for memory, and whole cache lines if they can be."""
+    """How many labels a thread should work on together: few enough for memory."""
     copied = len(scores) * (scores.itemsize + 1)
-    labels = min(LABELS_AT_ONCE, scores.nbytes // (COPIED_SHARE * workers * copied))
-    return max(1, labels - labels % 8 if labels > 8 else labels)
+    return max(1, min(LABELS_AT_ONCE, scores.nbytes // (COPIED_SHARE * workers * copied)))
 
 
 def bits_for(rows: int) -> int:
     """How many bins a label of so many rows should have, as a power of two."""
-    return min(MOST_BITS, (rows // ROWS_PER_BIN).bit_length())
+    return min(MOST_BITS, max(2, (rows // ROWS_PER_BIN).bit_length()))
 
 
 class BinnedLabels:
@@ -142,6 +141,8 @@ class BinnedLabels:
         return starts, keys, positive, negative
 
     def _doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        if scores.dtype == np.float64:
+            return np.ascontiguousarray(scores)
         return as_doubles(scores, self._kernels.room.array("doubles", len(scores), np.float64))
 
 

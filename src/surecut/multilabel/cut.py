@@ -227,12 +227,16 @@ class MultilabelCut:
     def predict(self, scores: Any) -> Any:
         """Which labels are predicted: a boolean array, or a sparse one for sparse scores.
 
-        Columns stand in the order of `labels`; a frame's columns are found by their names. An absent score of a
-        sparse matrix is never predicted.
+        Columns stand in the order of `labels`; those of a frame are found by their names, and others are left alone.
+        An absent score of a sparse matrix is never predicted.
         """
         matrix, names = score_matrix(scores, name="scores")
-        if names is not None and set(names) == set(self.labels) and names != self.labels:
+        if names is not None and names != self.labels and not _are_positions(names, self.labels):
             position = {name: i for i, name in enumerate(names)}
+            if lacking := [label for label in self.labels if label not in position]:
+                raise ValueError(
+                    f"scores has no column for {len(lacking)} of the cut's {len(self)} labels, such as {lacking[0]!r}"
+                )
             matrix = matrix[:, [position[label] for label in self.labels]]
         if matrix.shape[1] != len(self):
             raise ValueError(f"scores has {matrix.shape[1]} columns, but the cut has {len(self)} labels")
@@ -424,6 +428,11 @@ def _reasons(shared: Mapping[Any, str], most: int = 5) -> str:
         f"{reason} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
         for reason, names in by_reason.items()
     )
+
+
+def _are_positions(*namings: Sequence[Any]) -> bool:
+    """Whether columns or labels are only numbered, so that they are known by their place."""
+    return any(list(names) == list(range(len(names))) for names in namings)
 
 
 def stacked(confusions: Sequence[Confusion]) -> Confusion:

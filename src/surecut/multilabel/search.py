@@ -11,7 +11,7 @@ from surecut._kernels import scores_of_keys
 from surecut.candidates import ROUNDING, TIE, Candidates, Sample, places
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
-from surecut.multilabel.shrinkage import Groups, group_edges
+from surecut.multilabel.calibration import Groups, group_edges
 from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:

@@ -11,31 +11,27 @@ alone. As n₊ grows the labels win: for a fixed κ every guarantee stays, with 
 
 `"auto"` finds η̂ and κ from the same rows:
 
-1. A curve for each label, sigmoid or beta, whichever family has the larger evidence.
-2. Where the rows refute the curves, these are corrected in blocks of scores (`blocks`): all labels together, by the
-   values of their curves, then each label by its scores.
-3. κ is the number of positives that the curve is worth. Seen as the concentration of a Dirichlet process around the
+1. A curve for each label, corrected where the rows refute it (`calibration`).
+2. κ is the number of positives that the curve is worth. Seen as the concentration of a Dirichlet process around the
    curve's distribution of the positives over the scores, it has a likelihood: were the curve right, the positives would
    fall into bins of equal expected mass as evenly as in a multinomial; the worse it is, the more unevenly. A bounded
    grid of κ is weighed by that likelihood, with weights that the labels share.
-4. A curve is not worth more than what it has learnt from: κ is at most half of the label's own positives and three
+3. A curve is not worth more than what it has learnt from: κ is at most half of the label's own positives and three
    times those of the other labels, and the latter count only as far as nothing refutes the curve. So a curve that is
    refuted, or that no other label shares, leaves the label near its own rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from surecut.multilabel.blocks import Atoms, Correction, corrections
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.metrics import Metric
+    from surecut.multilabel.calibration import Calibration, Groups
 
 GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 """The κ that `"auto"` weighs."""
@@ -43,206 +39,9 @@ GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 POSITIVES_PER_BIN = 4
 MOST_BINS = 50
 
-LEAST_POSITIVES = 8
-"""Of a label with fewer its own rows refute nothing."""
-
-NEGLIGIBLE = 0.01
-"""Corrections that are less likely than this are left out."""
-
-LABELS_AT_ONCE = 2048
-"""Labels whose curves are fitted together; what they have in common is learnt from no more than these."""
-
-FAMILIES = ("sigmoid", "beta")
-"""Platt's curve, and the beta calibration, whose two ends have slopes of their own."""
-
 OWN_SHARE, OTHERS_SHARE = 0.5, 3.0
 """What a label's own positives, to which its curve was fitted, and those of other labels count in the most that the
 curve is worth. (Tried for the latter: 1 costs where labels are few, 10 brings no more than 3.)"""
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The scores of many labels in few groups each: finely at the top, where the cuts are, coarsely below.
-
-    Attributes
-    ----------
-    starts
-        Where each label's groups begin; one more than there are labels.
-    scores
-        A score from the middle of each group.
-    negative, positive
-        Weight of each class in it.
-    lowest, highest
-        The extreme scores of all.
-    """
-
-    starts: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    negative: NDArray[np.float64]
-    positive: NDArray[np.float64]
-    lowest: float
-    highest: float
-
-    @classmethod
-    def joined(cls, parts: list[Groups]) -> Groups:
-        """The groups of several runs of labels as those of one."""
-        sizes = np.concatenate([np.diff(part.starts) for part in parts])
-        return cls(
-            starts=np.concatenate(([0], np.cumsum(sizes))),
-            scores=np.concatenate([part.scores for part in parts]),
-            negative=np.concatenate([part.negative for part in parts]),
-            positive=np.concatenate([part.positive for part in parts]),
-            lowest=min(part.lowest for part in parts),
-            highest=max(part.highest for part in parts),
-        )
-
-    def padded(self, labels: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Some labels' values as a matrix, one row per label, zeros behind the shorter ones."""
-        sizes = self.starts[labels + 1] - self.starts[labels]
-        position = np.arange(max(1, int(sizes.max(initial=0))))
-        inside = position < sizes[:, None]
-        padded = np.zeros(inside.shape)
-        padded[inside] = values[(self.starts[labels][:, None] + position)[inside]]
-        return padded
-
-
-def group_edges(entries: int) -> NDArray[np.int64]:
-    """Where groups of so many sorted entries begin: singles at the top, then ever larger groups.
-
-    >>> group_edges(5)
-    array([0, 1, 2, 3, 4])
-    >>> len(group_edges(100_000))
-    215
-    """
-    singles = np.arange(min(entries, 64))
-    if entries <= 64:
-        return singles
-    steps = int(np.ceil(np.log(entries / 64) / np.log(1.05)))
-    return np.unique(np.concatenate((singles, (64 * 1.05 ** np.arange(steps)).astype(np.int64))))
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """Probabilities of labels from their scores: a curve per label, in one of two families, and what corrects it.
-
-    The scores of all labels are first put on one logit scale; a label's curve is linear in that logit (sigmoid), or
-    in the logarithms of the two probabilities (beta). Where the rows refute the curves they are corrected in blocks:
-    first all labels at once, by the values of their curves, then each label by its scores.
-    """
-
-    family: str
-    is_probability: bool
-    limits: tuple[float, float]
-    slope: float
-    intercept: float
-    coefficients: NDArray[np.float64]
-    of_all: Correction | None = None
-    of_label: dict[int, Correction] = field(default_factory=dict)
-    refuted_together: float = 0.0
-    refuted_alone: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
-    """How likely it is that the curves, or a label's own curve, need their corrections."""
-
-    @property
-    def refuted(self) -> NDArray[np.float64]:
-        """How likely it is of each label that its curve is wrong."""
-        return 1 - (1 - self.refuted_together) * (1 - self.refuted_alone)
-
-    def __str__(self) -> str:
-        """The family, and which corrections are more likely than not."""
-        labels, alone = len(self.refuted_alone), int((self.refuted_alone > 0.5).sum())
-        told = ["all labels together"] if self.refuted_together > 0.5 else []
-        told += [f"{alone} of {labels} labels" if labels > 1 else "its rows refute it"] if alone else []
-        joint = "corrected: " if labels == 1 else "corrected for "
-        return self.family + (f", {joint}{' and for '.join(told)}" if told else "")
-
-    def probability(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
-        """η̂ of scores, each of which belongs to a label; labels in ascending order."""
-        eta = self.curve(scores, label)
-        if self.of_all is not None:
-            eta = self.of_all(eta, eta)
-        for one in np.unique(label).tolist():
-            if one in self.of_label:
-                part = slice(*np.searchsorted(label, [one, one + 1]))
-                eta[part] = self.of_label[one](scores[part], eta[part])
-        return eta
-
-    def curve(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same without corrections."""
-        features = _features(self.logit(scores), self.family)
-        return _sigmoid(np.einsum("nd,nd->n", features, self.coefficients[label]))
-
-    def logit(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores on the logit scale that the labels share."""
-        return self.slope * _margin(scores, self.is_probability, self.limits) + self.intercept
-
-
-def calibrate(groups: Groups) -> Calibration:
-    """The calibration under which the tuning rows are most likely, in the family with the larger evidence."""
-    if not len(groups.scores):  # a sparse matrix without a score: there is nothing to smooth
-        return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, np.tile([1.0, 0.0], (len(groups.starts) - 1, 1)))
-    is_probability = groups.lowest >= 0 and groups.highest <= 1
-    limits = _limits(groups, is_probability)
-    margin = _margin(groups.scores, is_probability, limits)
-    weight = groups.negative + groups.positive
-    centre = np.average(margin, weights=weight)
-    scale = np.sqrt(np.average((margin - centre) ** 2, weights=weight)) or 1.0
-    pooled = np.stack((((margin - centre) / scale), np.ones_like(margin)), axis=-1)[None]
-    ((slope, intercept),), _ = _fit(
-        pooled, weight[None], groups.positive[None], np.array([1.0, 0.0]), np.diag([0.01, 0.01])
-    )
-    slope, intercept = float(slope / scale), float(intercept - slope * centre / scale)
-
-    logit = slope * margin + intercept
-    labels = len(groups.starts) - 1
-    some = np.unique(np.linspace(0, labels - 1, min(labels, LABELS_AT_ONCE)).astype(np.int64))
-    models = [_hierarchical(groups, some, logit, family) for family in FAMILIES]
-    chosen = max(models, key=lambda model: model.evidence)
-    coefficients = np.concatenate(
-        [
-            _fit(*_padded(groups, part, logit, chosen.family), chosen.mean, chosen.precision)[0]
-            for part in np.array_split(np.arange(labels), max(1, -(-labels // LABELS_AT_ONCE)))
-        ]
-    )
-    return _corrected(groups, Calibration(chosen.family, is_probability, limits, slope, intercept, coefficients))
-
-
-def _corrected(groups: Groups, calibration: Calibration) -> Calibration:
-    """The calibration with what its own rows have against it: all labels' rows at once, then each label's."""
-    labels = len(groups.starts) - 1
-    label = np.repeat(np.arange(labels), np.diff(groups.starts))
-    eta = calibration.curve(groups.scores, label)
-    if labels > 1 and len(eta):
-        order = np.argsort(-eta, kind="stable")
-        ordered = eta[order]
-        (of_all,), evidence = corrections([Atoms.of(ordered, groups.negative[order], groups.positive[order], ordered)])
-        together = float(_share_of_corrected(evidence)[0])
-        of_all = of_all.weighed(together)
-        calibration = replace(calibration, of_all=of_all, refuted_together=together)
-        eta = of_all(eta, eta)
-    rarer = np.minimum(*(np.bincount(label, w, minlength=labels) for w in (groups.positive, groups.negative)))
-    enough = np.flatnonzero(rarer >= LEAST_POSITIVES)
-    parts = [slice(groups.starts[one], groups.starts[one + 1]) for one in enough]
-    found, evidence = corrections(
-        [Atoms.of(groups.scores[part], groups.negative[part], groups.positive[part], eta[part]) for part in parts]
-    )
-    alone = np.zeros(labels)
-    alone[enough] = _share_of_corrected(evidence)
-    of_label = {
-        one: correction.weighed(alone[one])
-        for one, correction in zip(enough.tolist(), found, strict=True)
-        if alone[one] > NEGLIGIBLE
-    }
-    return replace(calibration, of_label=of_label, refuted_alone=alone)
-
-
-def _share_of_corrected(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How likely it is of each label that its curve needs correction, given how many labels' curves do."""
-    share = 0.5
-    weights = np.full(len(evidence), share)
-    for _ in range(50):
-        weights = _sigmoid(evidence + np.log(share / (1 - share)))
-        share = (weights.sum() + 1) / (len(weights) + 2)
-    return weights
 
 
 def shares(
@@ -278,9 +77,6 @@ def check_shrinkage(shrinkage: Any) -> float | str:
     if isinstance(shrinkage, bool) or not 0 <= shrinkage < np.inf:
         raise ValueError(f"shrinkage must fulfil 0 <= shrinkage < inf, or be 'auto', got {shrinkage!r}")
     return float(shrinkage)
-
-
-# --- How much the model is worth ------------------------------------------------------------------------------------
 
 
 def _grid_weights(groups: Groups, calibration: Calibration) -> NDArray[np.float64]:
@@ -324,117 +120,3 @@ def _likelihood(groups: Groups, calibration: Calibration) -> NDArray[np.float64]
 def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.exp(values - values.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-# --- The curves -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Hierarchy:
-    """What the labels' curves have in common: coefficients are normal around a mean."""
-
-    family: str
-    mean: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    evidence: float
-
-
-def _hierarchical(groups: Groups, labels: NDArray[np.int64], logit: NDArray[np.float64], family: str) -> _Hierarchy:
-    """Mean and covariance of the labels' coefficients by expectation-maximisation, in Laplace's approximation."""
-    features, weight, positive = _padded(groups, labels, logit, family)
-    size = features.shape[-1]
-    mean = np.append(np.ones(size - 1), 0.0)
-    ((mean,), _) = _fit(
-        features.reshape(1, -1, size), weight.reshape(1, -1), positive.reshape(1, -1), mean, 0.1 * np.eye(size)
-    )
-    covariance = np.diag(np.append(np.full(size - 1, 0.25), 1.0))
-    expected = np.diag(np.append(np.full(size - 1, 0.05), 0.1))
-    """Worth two labels, so that the covariance of few labels neither vanishes nor runs away."""
-    coefficients = np.tile(mean, (len(labels), 1))
-    for _ in range(20):
-        precision = np.linalg.inv(covariance)
-        coefficients, curvature = _fit(features, weight, positive, mean, precision, coefficients)
-        mean = coefficients.mean(axis=0)
-        distance = coefficients - mean
-        scatter = distance.T @ distance + np.linalg.inv(curvature).sum(axis=0)
-        new = (scatter + 2 * expected) / (len(labels) + 2)
-        moved, covariance = np.abs(new - covariance).max(), new
-        if moved < 0.01 * np.abs(new).max():
-            break
-    precision = np.linalg.inv(covariance)
-    curve = np.einsum("lgd,ld->lg", features, coefficients)
-    likelihood = (positive * curve - weight * np.logaddexp(0, curve)).sum()
-    prior = 0.5 * (
-        len(labels) * np.linalg.slogdet(precision)[1] - np.einsum("li,ij,lj->", distance, precision, distance)
-    )
-    evidence = likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1].sum()
-    return _Hierarchy(family, mean, precision, float(evidence))
-
-
-def _fit(
-    features: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    positive: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    precision: NDArray[np.float64],
-    start: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logistic regressions of many labels at once, coefficients drawn toward `mean`; and their curvatures."""
-    coefficients = np.tile(mean, (len(features), 1)) if start is None else start
-    for _ in range(50):
-        probability = _sigmoid(np.einsum("lgd,ld->lg", features, coefficients))
-        gradient = np.einsum("lgd,lg->ld", features, weight * probability - positive)
-        gradient += (coefficients - mean) @ precision
-        spread = weight * np.maximum(probability * (1 - probability), 1e-12)
-        curvature = np.einsum("lgd,lg,lge->lde", features, spread, features, optimize=True) + precision
-        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
-        step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True) / 2)  # no leap where the curve is flat
-        coefficients = coefficients - step
-        if np.abs(step).max() < 1e-6:
-            break
-    return coefficients, curvature
-
-
-def _padded(
-    groups: Groups, labels: NDArray[np.int64], logit: NDArray[np.float64], family: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    features = _features(groups.padded(labels, logit), family)
-    positive = groups.padded(labels, groups.positive)
-    return features, groups.padded(labels, groups.negative) + positive, positive
-
-
-def _features(logit: NDArray[np.float64], family: str) -> NDArray[np.float64]:
-    ones = np.ones_like(logit)
-    if family == "sigmoid":
-        return np.stack((logit, ones), axis=-1)
-    return np.stack((-np.logaddexp(0, -logit), np.logaddexp(0, logit), ones), axis=-1)
-
-
-def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import expit
-
-    return np.asarray(expit(values))
-
-
-def _margin(scores: NDArray[np.float64], is_probability: bool, limits: tuple[float, float]) -> NDArray[np.float64]:
-    """Scores on a scale of their own: the logit of probabilities, others by their place between the limits."""
-    clipped = np.clip(scores, *limits)
-    if is_probability:
-        return np.asarray(np.log(clipped / (1 - clipped)))
-    lower, upper = limits
-    return np.asarray((clipped / 2 - lower / 2) / ((upper / 2 - lower / 2) or 1.0))  # halves do not overflow
-
-
-def _limits(groups: Groups, is_probability: bool) -> tuple[float, float]:
-    """Within which scores a curve follows: outliers, and probabilities of 0 and 1, must not bend it."""
-    scores = groups.scores
-    if is_probability:
-        inner = scores[(scores > 0) & (scores < 1)]
-        distance = 0.5 * float(np.minimum(inner, 1 - inner).min(initial=0.5))
-        return max(distance, 1e-15), min(1 - distance, 1 - 1e-15)
-    finite = np.sort(scores[np.isfinite(scores)])
-    if not len(finite):
-        return 0.0, 0.0
-    lower, upper = finite[[len(finite) // 100, -1 - len(finite) // 100]].tolist()
-    reach = min(5 * (upper - lower), np.finfo(float).max / 4) if upper / 2 - lower / 2 < 1e307 else 0.0
-    return max(float(finite[0]), lower - reach), min(float(finite[-1]), upper + reach)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.confusion import Confusion
+from surecut.multilabel.calibration import Calibration, Groups, calibrate
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, joined
-from surecut.multilabel.shrinkage import Calibration, Groups, calibrate, effective_kappa, shares
-from surecut.multilabel.sources import LabelBlocks, on_all_cores
+from surecut.multilabel.shrinkage import effective_kappa, shares
+from surecut.multilabel.sources import LabelBlocks, TallySource, on_all_cores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,40 +102,10 @@ class Smoothed:
         return pooled.best_cuts(self.objective, ["all labels"])
 
 
-@dataclass(frozen=True)
-class TallySource:
-    """One label's tally as a source."""
-
-    tally: ScoreTally
-
-    @property
-    def totals(self) -> NDArray[Any]:
-        return np.asarray(self.tally.weight.sum(axis=0, keepdims=True))
-
-    @property
-    def size(self) -> int:
-        return len(self.tally)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.tally.dtype
-
-    def blocks(self) -> list[slice]:
-        return [slice(0, 1)]
-
-    def entries(self, columns: slice) -> LabelEntries:
-        tally = self.tally
-        negative, positive = tally.weight.T
-        starts = np.array([0, len(tally)])
-        weighted = tally.weight is not tally.rows
-        totals = np.array([[np.cumsum(negative)[-1], np.cumsum(positive)[-1]]])
-        return LabelEntries(starts, tally.keys, positive, negative, totals, tally.dtype, weighted)
-
-
 def shrunken_cut(tally: ScoreTally, kappa: float | str, objective: Objective) -> Cut:
     """The best cut of one label's smoothed rows, with its value and confusion on the real ones."""
     tally.candidates.check(objective.metric)
-    smoothed = Smoothed.by_shrinkage(TallySource(tally), kappa, objective)
+    smoothed = Smoothed.by_shrinkage(TallySource([tally]), kappa, objective)
     found = smoothed.best_cuts(["y_true"])
     (lower, upper), threshold = found.intervals[0].tolist(), float(found.thresholds[0])
     plain = tally.candidates.best_cut(objective.metric)

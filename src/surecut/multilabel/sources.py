@@ -1,4 +1,4 @@
-"""Where the scores of many labels are: a dense matrix, or the entries of a sparse one."""
+"""Where the scores of many labels are: a dense matrix, the entries of a sparse one, or a tally of each label."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from surecut._kernels import ordered_keys, row_marks
 from surecut.candidates import Candidates, Sample, fingerprint
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
+from surecut.multilabel.cut import stacked
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
 from surecut.multilabel.search import LabelCuts, LabelEntries, sorted_runs
 from surecut.rows import MatrixRows, available_cores
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from surecut.cut import Cut
     from surecut.search import Objective
+    from surecut.tally import ScoreTally
 
 ENTRIES_AT_ONCE = 1 << 17
 """Scores that are sorted together, if a label has no more."""
@@ -64,7 +66,9 @@ class LabelSource(LabelBlocks, Protocol):
     """What averaging asks of the data."""
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int | NDArray[np.int64]:
+        """The number of rows, or of each label's."""
+
     @property
     def weighted(self) -> bool: ...
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
@@ -335,6 +339,70 @@ class SparseSource:
         marks = row_marks(as_doubles(self.scores).view(np.int64), self.is_positive)
         above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
         return above[self.starts[1:]] - above[self.starts[:-1]]
+
+
+@dataclass(frozen=True, eq=False)
+class TallySource:
+    """Labels that were tallied one by one; they may have different numbers of rows."""
+
+    tallies: Sequence[ScoreTally]
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        return np.array([tally.rows.sum() for tally in self.tallies])
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.tallies))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(*{tally.dtype for tally in self.tallies})
+
+    @property
+    def weighted(self) -> bool:
+        return any(tally.weight is not tally.rows for tally in self.tallies)
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        # Summed in the same order as the cuts' weights, so that nothing is left over below the lowest cut.
+        return np.array([np.cumsum(tally.weight, axis=0)[-1] for tally in self.tallies])
+
+    def blocks(self) -> list[slice]:
+        per_label = -(-self.size // len(self.tallies))
+        return _runs(0, len(self.tallies), max(1, ENTRIES_AT_ONCE // per_label))
+
+    def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        return sorted_cuts(self, objective, names)
+
+    def entries(self, columns: slice) -> LabelEntries:
+        """Some labels' scores, which are sorted already."""
+        some = self.tallies[columns]
+        negative, positive = np.concatenate([tally.weight for tally in some]).T
+        return LabelEntries(
+            starts=np.concatenate(([0], np.cumsum([len(tally) for tally in some]))),
+            keys=np.concatenate([tally.keys for tally in some]),
+            positive=positive,
+            negative=negative,
+            totals=self.totals[columns],
+            dtype=self.dtype,
+            weighted=self.weighted,
+        )
+
+    def pooled_cut(self, objective: Objective) -> Cut:
+        pooled = sum(self.tallies[1:], self.tallies[0])
+        return pooled.candidates.best_cut(objective.metric, objective.constraints)
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        return stacked(
+            [
+                tally.candidates.confusion[tally.candidates.at(threshold)]
+                for tally, threshold in zip(self.tallies, thresholds.tolist(), strict=True)
+            ]
+        )
+
+    def checksums(self) -> NDArray[np.uint64]:
+        return np.array([tally.checksum for tally in self.tallies], dtype=np.uint64)
 
 
 def sorted_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:
