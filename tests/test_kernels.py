@@ -18,6 +18,7 @@ from surecut._kernels import (
     KEY_OF_MINUS_ZERO,
     NONE,
     SEVERAL,
+    KeyRanges,
     NumpyKernels,
     checksum,
     first_bins,
@@ -193,7 +194,7 @@ def test_the_rows_inside_some_ranges_are_the_same(compiled, count):
     for bits, labels, weights, positive, _ in blocks():
         low, high = ranges(generator, bits, count)
         rows = bits, labels, weights, positive
-        results = [kernels.inside(*rows, low, high) for kernels in (NumpyKernels(), compiled)]
+        results = [kernels.inside(*rows, KeyRanges.of(low, high)) for kernels in (NumpyKernels(), compiled)]
         for reference, fast in zip(*results, strict=True):
             np.testing.assert_array_equal(reference, fast)
             assert reference.dtype == fast.dtype
@@ -207,7 +208,7 @@ def test_the_rows_inside_some_ranges_are_the_same(compiled, count):
 def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
     scores = np.array([0.0, -0.0, -5e-324, 5e-324, -1.0])
     low, high = ordered_keys(np.array([-1.0])), np.array([KEY_OF_MINUS_ZERO])
-    keys, _, _ = kernels.inside(scores.view(np.int64), np.ones(5), NO_WEIGHTS, 1, low, high)
+    keys, _, _ = kernels.inside(scores.view(np.int64), np.ones(5), NO_WEIGHTS, 1, KeyRanges.of(low, high))
     np.testing.assert_array_equal(scores_of_keys(keys), [-5e-324, -1.0])
 
 
@@ -216,8 +217,8 @@ def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):
 def test_pieces_of_any_size_are_looked_at_whole(compiled, size, share):
     """Around the ends of the groups and pieces that the compiled kernel works in."""
     scores = np.random.default_rng(size).random(size)
-    labels, (low, high) = (scores * 1000).astype(np.int64) % 2, ordered_keys(np.array([0.0, share]))
-    keys, classes, _ = compiled.inside(scores.view(np.int64), labels, NO_WEIGHTS, 1, np.array([low]), np.array([high]))
+    labels, ranges = (scores * 1000).astype(np.int64) % 2, KeyRanges.of(*ordered_keys(np.array([[0.0], [share]])))
+    keys, classes, _ = compiled.inside(scores.view(np.int64), labels, NO_WEIGHTS, 1, ranges)
     np.testing.assert_array_equal(scores_of_keys(keys), scores[scores <= share])
     np.testing.assert_array_equal(classes, labels[scores <= share])
 
@@ -291,11 +292,11 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
 from surecut import _kernels
-from surecut._kernels import ordered_keys, scores_of_keys
+from surecut._kernels import KeyRanges, ordered_keys, scores_of_keys
 kernels = _kernels.compiled()
 bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
-low, high = ordered_keys(np.array([0.0, 9.0])).reshape(2, 1)
-found = scores_of_keys(kernels.inside(bits, bits, np.empty(0), 0, low, high)[0])
+ranges = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
+found = scores_of_keys(kernels.inside(bits, bits, np.empty(0), 0, ranges)[0])
 print(found.min(), found.max())
 """
 

@@ -31,7 +31,7 @@ from surecut._kernels import (
     SIGN_SHIFT,
     FirstBins,
     Kernels,
-    score_range,
+    KeyRanges,
 )
 
 PIECE = 1 << 14
@@ -101,16 +101,14 @@ def _histogram(
     return bits.size - known, nans, checksum
 
 
-def _inside(
-    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, span: Any, ranges: Any, room: Any, out: Any
-) -> Any:
+def _inside(bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, room: Any, out: Any) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
     None of it branches. `room` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
     to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges, or
     without weight, are dropped afterwards. Weights may be None.
     """
-    (lowest, highest), (low, high), (flags, words, groups, rows) = span, ranges, room
+    (low, high, lowest, highest), (flags, words, groups, rows) = ranges, room
     keys, classes, found_weights = out
     near = np.uint64(0)
     for start in range(0, scores.size, LOOK):
@@ -186,7 +184,7 @@ class CompiledKernels(Kernels):
         found = HISTOGRAM(bits, labels, weighted, positive, negative, tuple(bins), room, out, noted)
         return found
 
-    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         flags = self.room.array("flags", LOOK, np.bool_)
         groups = self.room.array("groups", LOOK // GROUP + 1, np.uint64)
         rows = self.room.array("rows", LOOK + 1, np.uint64)
@@ -199,8 +197,7 @@ class CompiledKernels(Kernels):
             labels,
             weights if len(weights) else None,
             positive,
-            score_range(low, high),
-            (low, high),
+            tuple(ranges),
             (flags, flags.view(np.uint64), groups, rows),
             (keys, classes, copied),
         )

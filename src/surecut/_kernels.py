@@ -27,6 +27,7 @@ MAGNITUDE = np.int64((1 << 63) - 1)
 INFINITY = np.int64(0x7FF0_0000_0000_0000)
 LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
 LARGEST = float(np.finfo(np.float64).max)
+INF = np.float64(np.inf)
 KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
 KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
@@ -152,18 +153,34 @@ class Kernels(ABC):
         """
 
     @abstractmethod
-    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        """Key, class and weight of the rows that lie in some ranges of keys (ascending, ends inclusive)."""
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
+        """Key, class and weight of the rows that lie in some ranges of keys."""
 
 
-def score_range(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[np.float64, np.float64]:
-    """The scores between which some ranges of keys lie, to compare scores with that have no keys yet.
+class KeyRanges(NamedTuple):
+    """Some ranges of keys (ascending, ends inclusive, none touches another), and the scores between which they lie.
 
-    No score has the key of −0; the last key stands for +inf too.
+    Scores can be compared with `lowest` and `highest` before they have keys. No score has the key of −0; the last key
+    stands for +inf too.
     """
-    last = high[-1:] - (high[-1:] == KEY_OF_MINUS_ZERO)
-    lowest, highest = scores_of_keys(low[:1])[0], scores_of_keys(last)[0]
-    return lowest, np.float64(np.inf) if highest == LARGEST else highest
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    lowest: np.float64
+    highest: np.float64
+
+    @classmethod
+    def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyRanges:
+        """Ranges, with those that touch made one."""
+        if len(low) > 1:
+            apart = high[:-1] + np.uint64(1) != low[1:]
+            low, high = low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]
+        ends = np.array([low[0], high[-1]])
+        ends[1] -= ends[1] == KEY_OF_MINUS_ZERO
+        lowest, highest = scores_of_keys(ends)
+        return cls(
+            np.ascontiguousarray(low), np.ascontiguousarray(high), lowest, INF if highest == LARGEST else highest
+        )
 
 
 def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -252,9 +269,8 @@ class NumpyKernels(Kernels):
             np.add.at(sums.reshape(-1), part, weights)
         return strangers, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
-    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-        scores = bits.view(np.float64)
-        lowest, highest = score_range(low, high)
+    def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
+        scores, (low, high, lowest, highest) = bits.view(np.float64), ranges
         where = np.flatnonzero((scores >= lowest) & (scores <= highest))
         if len(weights):
             where = where[weights[where] > 0]

@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, are_tied, first_bins, ordered_keys
+from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, KeyRanges, are_tied, first_bins, ordered_keys
 from surecut.counts import Counts, Parts, range_of
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
@@ -263,9 +263,9 @@ class ArrayRows:
 
     def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
         """The rows that lie in some bins (ascending), block by block."""
-        low, high = joined_ranges(low, high)
+        ranges = KeyRanges.of(low, high)
         for block in blocks:
-            found = self.kernels.inside(*self._columns(block), self.labels.positive, low, high)
+            found = self.kernels.inside(*self._columns(block), self.labels.positive, ranges)
             yield FoundRows(*found, self.dtype)
 
     def tally(self) -> ScoreTally:
@@ -367,9 +367,3 @@ def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
     below_zero = 0 if only[half - 1] == MINUS_ZERO else only[half - 1]
     only[half] = both(only[half], below_zero)
     return only
-
-
-def joined_ranges(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Ranges of keys, with those that touch made one."""
-    apart = high[:-1] + np.uint64(1) != low[1:]
-    return low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]

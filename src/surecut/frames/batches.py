@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from surecut import _kernels
 from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
-from surecut._kernels import first_bins, scores_of_keys
+from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts
 from surecut.frames.columns import Columns, Missing
@@ -471,7 +471,8 @@ def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
 
 def _found(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> FoundRows:
     """The rows of a block that lie in some ranges of keys (ascending)."""
-    return FoundRows(*kernels.inside(*block.columns, positive, low, high), block.scores.dtype)
+    found = kernels.inside(*block.columns, positive, KeyRanges.of(low, high))
+    return FoundRows(*found, block.scores.dtype)
 
 
 def _each(

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut._kernels import FirstBins, Kernels, compiled, first_bins
+from surecut._kernels import FirstBins, Kernels, KeyRanges, compiled, first_bins
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_runs
-from surecut.rows import joined_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +40,7 @@ SAMPLE = 512
 LABELS_AT_ONCE = 32
 """Labels that are copied together: their scores of a row are a few whole cache lines."""
 
-COPIED_SHARE = 14
+COPIED_SHARE = 15
 """At most one in so many bytes is copied at a time, by all threads together."""
 
 ROWS_AT_ONCE = 512
@@ -88,7 +87,7 @@ class BinnedLabels:
         """The best cuts of some labels; None where a score is NaN, which whoever sorts will say."""
         scores, is_positive = self._scores[columns], self._truth[columns]
         bits = bits_for(scores.shape[1])
-        bins = [first_bins(as_doubles(column[:: 1 + len(column) // SAMPLE]), bits) for column in scores]
+        bins = [first_bins(sample, bits) for sample in as_doubles(scores[:, :: 1 + scores.shape[1] // SAMPLE])]
         width = 2 * max(int(one.half) for one in bins)
         counts = np.zeros((len(bins), width + -width % GROUP, 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
@@ -125,8 +124,7 @@ class BinnedLabels:
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
                 rows = self._doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
-                ranges = joined_ranges(low[own][::-1], high[own][::-1])
-                found.append(self._kernels.inside(*rows, POSITIVE, *ranges))
+                found.append(self._kernels.inside(*rows, POSITIVE, KeyRanges.of(low[own][::-1], high[own][::-1])))
             else:
                 found.append((np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS))
         starts = np.concatenate(([0], np.cumsum([len(part[0]) for part in found])))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +21,12 @@ from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.cut import stacked
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
 from surecut.multilabel.search import LabelCuts, LabelEntries, sorted_runs
-from surecut.rows import MatrixRows, available_cores
+from surecut.rows import MatrixRows, Shared, available_cores
 from surecut.search import search
 from surecut.tally import sorted_with_class, tally_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -146,17 +148,18 @@ class DenseSource:
         if kernels is None:
             return sorted_cuts(self, objective, names)
 
-        def work(share: slice) -> LabelCuts:
-            binned, parts = BinnedLabels(kernels, self.scores, self.truth, objective), []
-            for block in _runs(share.start, share.stop, step):
+        def work(blocks: Iterator[slice]) -> dict[int, LabelCuts]:
+            binned, found = BinnedLabels(kernels, self.scores, self.truth, objective), {}
+            for block in blocks:
                 cuts = binned.best_cuts(block, names[block])
-                parts.append(self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts)
-            return LabelCuts.joined(parts)
+                found[block.start] = self.entries(block).best_cuts(objective, names[block]) if cuts is None else cuts
+            return found
 
-        labels = self.scores.shape[1]
-        workers = min(available_cores(), labels)
-        step = labels_at_once(self.scores, workers)
-        return LabelCuts.joined(on_all_cores(work, _runs(0, labels, -(-labels // workers))))
+        workers = min(available_cores(), self.scores.shape[1])
+        blocks = _runs(0, self.scores.shape[1], labels_at_once(self.scores, workers))
+        # Whoever is free takes the next labels: neighbours in memory, read at the same time.
+        found = functools.reduce(operator.or_, on_all_cores(work, [Shared(iter(blocks))] * workers))
+        return LabelCuts.joined([found[block.start] for block in blocks])
 
     def entries(self, columns: slice) -> LabelEntries:
         """Some labels' scores, sorted."""
@@ -441,7 +444,7 @@ def _runs(start: int, end: int, step: int) -> list[slice]:
     return [slice(first, min(first + step, end)) for first in range(start, end, step)]
 
 
-def on_all_cores(work: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+def on_all_cores(work: Callable[[Any], Any], blocks: list[Any]) -> list[Any]:
     """Work done on each block, by as many threads as there are cores."""
     workers = min(available_cores(), len(blocks))
     if workers == 1:
