@@ -15,8 +15,8 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.clusters import cluster_limits, terms_of
 from surecut.certificates.holdout import value_limits
-from surecut.certificates.labels.values import averaged_value
 from surecut.metrics import get_metric
+from surecut.multilabel.cut import averaged_value
 
 ERROR = 0.1
 
@@ -144,7 +144,8 @@ def test_uniform_and_bootstrap_keep_their_promise_on_the_tuning_rows(average, po
     for _ in range(repetitions):
         rows = draw(rng, 600)
         cut = tune_thresholds(*rows, average=average)
-        actual = averaged_value(cut, ClusterCells.of_matrices(fresh[0], cut.predict(fresh[1])).confusion())
+        confusion = ClusterCells.of_matrices(fresh[0], cut.predict(fresh[1])).confusion()
+        actual = averaged_value(cut.metric, cut.average, confusion)
         found = certify(cut, *rows, method="uniform", confidence=1 - ERROR)
         uniform, regret = uniform + (found.lower > actual), regret + (best - actual > found.regret_bound)
         resampled += certify(cut, *rows, method="bootstrap", confidence=1 - ERROR, resamples=200).lower > actual
@@ -314,9 +315,8 @@ def test_the_bootstrap_knows_how_much_macro_thresholds_flatter():
     for _ in range(8):
         rows = draw(rng, 400, labels=20, correlation=0.0)
         cut = tune_thresholds(*rows)
-        truth = averaged_value(
-            cut, ClusterCells.of_matrices(population_rows[0], cut.predict(population_rows[1])).confusion()
-        )
+        confusion = ClusterCells.of_matrices(population_rows[0], cut.predict(population_rows[1])).confusion()
+        truth = averaged_value(cut.metric, cut.average, confusion)
         certificate = certify(cut, *rows, method="bootstrap", resamples=200)
         flattery.append(cut.value - truth)
         taken_off.append(cut.value - (certificate.lower + certificate.upper) / 2)

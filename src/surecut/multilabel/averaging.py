@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut.confusion import Confusion
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.metrics import get_metric
-from surecut.multilabel.cut import AVERAGES, MultilabelCut, macro_value, values_per_label
+from surecut.multilabel.cut import AVERAGES, MultilabelCut, averaged_value, macro_value, values_per_label
 from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.samples import best_samples_cut
 from surecut.multilabel.shrinkage import check_shrinkage
@@ -166,7 +165,7 @@ def tune_expected(
         thresholds, intervals = np.full(len(names), threshold), np.tile(np.asarray(interval), (len(names), 1))
     confusion = expected.confusion_at(thresholds)
     if average == "micro":
-        value = _pooled_value(objective, confusion)
+        value = averaged_value(objective.metric, average, confusion)
     result = _result(source, objective, names, average, thresholds, intervals, confusion, value=value, shared=shared)
     return replace(
         result,
@@ -244,7 +243,7 @@ def _with_one_threshold(
     thresholds = np.full(len(names), threshold)
     intervals = np.tile(np.array(interval), (len(names), 1))
     confusion = source.confusion_at(thresholds)
-    value = _pooled_value(objective, confusion) if value is None else value
+    value = averaged_value(objective.metric, average, confusion) if value is None else value
     return _result(source, objective, names, average, thresholds, intervals, confusion, value=value)
 
 
@@ -303,12 +302,6 @@ def _result(
         weighted=source.weighted,
         checksums=source.checksums() if checksums is None else checksums,
     )
-
-
-def _pooled_value(objective: Objective, confusion: Confusion) -> float:
-    cells = (getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn"))
-    value = float(objective.metric.evaluate(Confusion(*cells)))
-    return 0.0 if np.isnan(value) else value
 
 
 def _check_average(average: str, known: tuple[str, ...] = AVERAGES) -> None:

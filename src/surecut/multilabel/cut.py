@@ -478,6 +478,14 @@ def macro_value(metric: Metric, per_label: NDArray[np.float64]) -> float:
     return float(known.mean())
 
 
+def averaged_value(metric: Metric, average: str, confusion: Confusion) -> float:
+    """The macro or micro value of the labels' confusions; 0 where the micro one is 0/0, as in scikit-learn."""
+    if average == "macro":
+        return macro_value(metric, values_per_label(metric, confusion))
+    value = float(metric.evaluate(Confusion(*(getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn")))))
+    return 0.0 if math.isnan(value) else value
+
+
 def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64]) -> Any:
     from scipy import sparse
 

@@ -9,9 +9,10 @@ import numpy as np
 from surecut.certificates.bootstrap import FEWEST, FEWEST_GROUPS, require_enough
 from surecut.certificates.cells import ClusterCells
 from surecut.certificates.certificate import FRESH, Certificate
-from surecut.certificates.labels.values import average_certificate, averaged_value, row_values
+from surecut.certificates.labels.values import average_certificate, row_values
 from surecut.certificates.resampling import OPTIMISM
 from surecut.multilabel.averaging import tune_thresholds
+from surecut.multilabel.cut import averaged_value
 from surecut.progress import shown
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def bootstrap_labels(
             counted = (times if codes is None else times[:, codes]) * weights
             return np.asarray(counted @ of_rows / counted.sum(axis=1))
         drawn = clusters.confusion(times)
-        return np.array([averaged_value(cut, drawn[i]) for i in range(len(times))])
+        return np.array([averaged_value(cut.metric, cut.average, drawn[i]) for i in range(len(times))])
 
     at_once = max(1, min(100, 10_000_000 // groups))
     starts = list(range(0, resamples, at_once))
@@ -93,7 +94,7 @@ def _optimism(
         cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores), weights)
         if of.average == "samples":
             return float(np.average(row_values(of, cells), weights=weights))
-        return averaged_value(of, cells.confusion())
+        return averaged_value(of.metric, of.average, cells.confusion())
 
     found = []
     for _ in shown(range(RETUNED), "tuning anew", RETUNED, progress=progress):

@@ -16,8 +16,9 @@ from surecut.certificates.labels.holdout import holdout_labels, labels_alone
 from surecut.certificates.labels.rows import LabelRows, told_apart
 from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
-from surecut.certificates.labels.values import average_certificate, averaged_value
+from surecut.certificates.labels.values import average_certificate
 from surecut.confusion import Confusion
+from surecut.multilabel.cut import averaged_value
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -102,7 +103,7 @@ def _from_tallies(
         raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
     tallies = [frequencies(tally, f"method={method!r}") for tally in tallies]
     confusion = _at_thresholds(cut, tallies)
-    value = averaged_value(cut, confusion)
+    value = averaged_value(cut.metric, cut.average, confusion)
     of_label = np.array([tally.rows.sum() for tally in tallies])
     rows = int(of_label[0] if (of_label == of_label[0]).all() else of_label.sum())  # of a matrix, or of a long table
     if method == "holdout":

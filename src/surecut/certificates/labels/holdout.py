@@ -12,10 +12,10 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.clusters import GROUPS, cluster_limits, least_ratio, ratio_limits, terms_of
 from surecut.certificates.holdout import value_limits
-from surecut.certificates.labels.values import average_certificate, averaged_value, row_values, value_range
+from surecut.certificates.labels.values import average_certificate, row_values, value_range
 from surecut.certificates.promises import label_promises
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import MultilabelCut, undefined_labels
+from surecut.multilabel.cut import MultilabelCut, averaged_value, undefined_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
         values = row_values(cut, cells)
         value, limits = float(values.mean()), _mean_of_rows(values, value_range(cut.metric, cut.zero_division), error)
     else:
-        value = averaged_value(cut, confusion)
+        value = averaged_value(cut.metric, cut.average, confusion)
         limits = _micro(cut, cells, error, grouped) if cut.average == "micro" else _macro(cut, cells, error, grouped)
     assumptions = [GROUPS if grouped else FRESH, KEPT_ASIDE]
     found = average_certificate(cut, value, (*limits, None), rows, "holdout", confidence, assumptions, confusion)

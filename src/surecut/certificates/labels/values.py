@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import ONE_MODEL, Certificate
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import macro_value, undefined_labels, values_per_label
+from surecut.multilabel.cut import undefined_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
     from surecut.multilabel.cut import MultilabelCut
 
 ANY_LABELS = "nothing is assumed of how the labels of one row depend on each other"
-
-
-def averaged_value(cut: MultilabelCut, confusion: Confusion) -> float:
-    """The macro or micro value of the labels' confusions; 0 where the micro one is 0/0, as in scikit-learn."""
-    if cut.average == "macro":
-        return macro_value(cut.metric, values_per_label(cut.metric, confusion))
-    value = float(cut.metric.evaluate(Confusion(*cells_of(confusion).sum(axis=0))))
-    return 0.0 if math.isnan(value) else value
 
 
 def value_range(metric: Metric, undefined: float = math.nan) -> tuple[float, float]:
