@@ -516,7 +516,7 @@ def _one_sided(rows: Rows) -> list[str]:
     if rows.positives not in (0, len(rows)):
         return []
     what = "positive" if rows.positives else "negative"
-    return [f"all {len(rows):,} rows are {what}: they do not tell where to cut, and no curve can be drawn"]
+    return [f"all {len(rows):,} rows are {what}: they cannot tell where to cut"]
 
 
 def _kappa(shrinkage: str) -> float | str:
