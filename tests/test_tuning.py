@@ -255,3 +255,10 @@ def test_the_value_is_the_score_of_the_predictions(metric, size, weighted):
     cut = tune_threshold(labels, scores, metric=metric, sample_weight=weights)
     score = get_metric(metric).score(labels, cut.predict(scores), sample_weight=weights)
     assert score == pytest.approx(cut.value, rel=1e-9, abs=1e-12)
+
+
+def test_a_metric_that_is_asked_for_twice_is_one():
+    labels, scores = [0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]
+    assert list(tune_threshold(labels, scores, metric=["f1", "f1_score", "balanced_accuracy"])) == ["f1", "am"]
+    both = ["utility(fp=-1, fn=-2)", "utility(fp=-2, fn=-1)", "f1"]
+    assert len(tune_threshold(labels, scores, metric=both)) == 3

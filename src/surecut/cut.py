@@ -226,7 +226,7 @@ class Cut:
         if self.confidence is not None:
             subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
-        smoothed = f" (shrinkage {self.shrinkage:.3g}, {self.calibration})" if self.shrinkage else ""
+        smoothed = f" (shrinkage {positives_worth(self.shrinkage)}, {self.calibration})" if self.shrinkage else ""
         what = "positive" if self.pos_label is None else repr(self.pos_label)
         action = "predict nothing" if self.predicts_nothing else f"predict {what} where score >= {self.threshold:.6g}"
         accepted = ("a weight of " if self.weighted else "") + amount(self.confusion.predicted_positives)
@@ -369,6 +369,11 @@ def label_text(label: Any) -> str:
 def amount(value: float) -> str:
     """A count, or a weight, for people."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+
+
+def positives_worth(kappa: float) -> str:
+    """How many positives a model is worth, for people."""
+    return f"{kappa:,.0f}" if kappa >= 100 else f"{kappa:.3g}"
 
 
 def plain_label(label: Any) -> Any:

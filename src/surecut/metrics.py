@@ -698,6 +698,8 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
 def _by_name(name: str) -> Metric:
     if call := re.fullmatch(r"([^()]*)\(([^()]*)\)", name.strip()):
         return _called(name, plain_name(call.group(1)), call.group(2))
+    if name.count("(") != name.count(")"):
+        raise ValueError(f"{name!r} has a bracket that is not closed, or not opened: write 'utility(fp=-2, fn=-100)'")
     plain = plain_name(name)
     plain = ALIASES.get(plain, plain)
     if plain in CATALOGUE:
@@ -712,7 +714,8 @@ def _by_name(name: str) -> Metric:
     if plain.endswith("score") and (shorter := plain.removesuffix("score").removesuffix("_")):
         return _by_name(shorter)
     known = [*CATALOGUE, *ALIASES, *WITH_PARAMETERS]
-    nearest = difflib.get_close_matches(plain, known, n=1, cutoff=0.5)
+    spellings = {name: name for name in known} | {f"{name}_score": name for name in CATALOGUE}
+    nearest = [spellings[near] for near in difflib.get_close_matches(plain, spellings, n=1, cutoff=0.5)]
     hint = f": did you mean {nearest[0]!r}?" if nearest else "."
     raise ValueError(f"unknown metric {name!r}{hint} The names are {', '.join(CATALOGUE)}, and f<beta> such as f1.5")
 

@@ -73,7 +73,8 @@ def tune_threshold(
         Any real scores, larger for positives: probabilities, margins, ranks. ±inf is allowed, NaN is not.
     metric
         A name (see `surecut.metrics.get_metric`), a metric, a scikit-learn scorer, a function of a `Confusion`, or a
-        list of these, which gives a dict of name to cut, all from the same passes over the data.
+        list of these, which gives a dict of the metrics' own names (`"am"` for balanced accuracy) to cuts, all from the
+        same passes over the data. Metrics that share a name are told apart by their parameters.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
     pos_label
@@ -152,8 +153,8 @@ def _tally(scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | 
 
 
 def distinct_names(metrics: list[Metric]) -> list[str]:
-    """What cuts for several metrics are called."""
-    names = [metric.name for metric in metrics]
-    if len(set(names)) == len(names):
-        return names
-    return [repr(metric) if names.count(name) > 1 else name for name, metric in zip(names, metrics, strict=True)]
+    """What cuts for several metrics are called: by their names, or in full where different ones share a name."""
+    meant: dict[str, set[str]] = {}
+    for metric in metrics:
+        meant.setdefault(metric.name, set()).add(repr(metric))
+    return [repr(metric) if len(meant[metric.name]) > 1 else metric.name for metric in metrics]

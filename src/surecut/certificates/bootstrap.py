@@ -24,12 +24,16 @@ FEWEST_GROUPS = 50
 """The same for groups of rows."""
 
 
-def require_enough(number: int, fewest: int, what: str) -> None:
+def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -> None:
     """Refuse samples that are too small to be resampled."""
     if number < fewest:
+        instead = (
+            "method='holdout' on fresh rows holds for any number of groups, and promises little with few"
+            if grouped
+            else "use method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
+        )
         raise ValueError(
-            f"the bootstrap is right for large samples only, and needs {fewest} {what}, got {number}: use "
-            "method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
+            f"the bootstrap is right for large samples only, and needs {fewest} {what}, got {number}: {instead}"
         )
 
 
@@ -47,7 +51,7 @@ def bootstrap_certificate(
         raise ValueError(f"resamples must be at least 100, got {resamples}")
     require_enough(int(tally.rows.sum(axis=0).min()), FEWEST, "rows of each class")
     if groups is not None:
-        require_enough(int(groups.group.max()) + 1, FEWEST_GROUPS, "groups")
+        require_enough(int(groups.group.max()) + 1, FEWEST_GROUPS, "groups", grouped=True)
     confusion = confusion_at(cut, tally)
     value = value_at(cut, confusion, tally)
     retune = tuned_here and not cut.constraints

@@ -232,6 +232,10 @@ def tune(
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
             require_folder(path)
+        if report is not None and report.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"the page is HTML: give --report a name such as {report.with_suffix('.html')}")
+        if outs and not by and out is not None and out.suffix.lower() == ".parquet":
+            raise ValueError(f"a single cut is saved as JSON: give --out a name such as {out.with_suffix('.json')}")
 
         from surecut.cli import printing
         from surecut.cli.commands import TunedCuts, TunedLabels, tuned_by, tuned_cuts
@@ -244,6 +248,8 @@ def tune(
                 label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
             )
             tuned: TunedCuts | TunedLabels
+            if not by and average is not Average.macro:
+                raise ValueError("--average is for cuts of many labels: say with --by which column holds the label")
             if not by:
                 tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None)
             elif confidence is not None or prior is not None:
@@ -275,7 +281,8 @@ def tune(
         for path in outs:
             printing.line(f"cut saved: {path}")
         if report is not None:
-            printing.line(f"page saved: {report}")
+            shown = f" (it shows {names[0]})" if by and len(names) > 1 else ""
+            printing.line(f"page saved: {report}{shown}")
 
 
 @app.command(

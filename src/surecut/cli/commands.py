@@ -225,7 +225,8 @@ def apply_cut(
         if positive == negative:
             raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
         predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
-    return table.write({name: f"CASE WHEN NOT {without_score} THEN {predicted} END"}, out), flagged
+    expression = f"CASE WHEN NOT {without_score} THEN {predicted} END"
+    return table.write({name: expression}, out, looks_up=isinstance(cut, MultilabelCut)), flagged
 
 
 def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:

@@ -286,8 +286,11 @@ class Table:
             notes=tuple(self.notes),
         )
 
-    def write(self, expressions: dict[str, str], out: Path) -> int:
-        """Copy the whole table with further columns to a file, whole or not at all; return the number of rows."""
+    def write(self, expressions: dict[str, str], out: Path, *, looks_up: bool = False) -> int:
+        """Copy the whole table with further columns to a file, whole or not at all; return the number of rows.
+
+        Rows stay in their order. An expression that `looks_up` in another table would disturb it, and they are sorted.
+        """
         added = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in expressions.items())
         clash = [name for name in expressions if name in self.types]
         if clash:
@@ -295,13 +298,16 @@ class Table:
         options = WRITERS.get(out.suffix.lower())
         if options is None:
             raise TableError(f"cannot write {out}: its ending must be one of {', '.join(WRITERS)}")
+        query = f"SELECT *, {added} FROM {self._from}"
+        if looks_up:
+            place = quoted("surecut: place in the file")
+            numbered = f"SELECT *, row_number() OVER () AS {place} FROM {self._from}"
+            query = f"SELECT * EXCLUDE ({place}), {added} FROM ({numbered}) ORDER BY {place}"
         import duckdb
 
         with replaced(out) as new:
             try:
-                ((rows,),) = self.connection.execute(
-                    f"COPY (SELECT *, {added} FROM {self._from}) TO {literal(str(new))} ({options})"
-                ).fetchall()
+                ((rows,),) = self.connection.execute(f"COPY ({query}) TO {literal(str(new))} ({options})").fetchall()
             except duckdb.IOException as error:
                 reason = "no space is left there" if "No space left" in str(error) else _first_line(error)
                 raise OSError(f"cannot write {out}: {reason}") from None

@@ -66,7 +66,7 @@ def _refuse(error: Any, ctx: Any) -> NoReturn:
     if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for
         typer.echo(ctx.get_help())
         raise typer.Exit(2)
-    said = error.format_message().rstrip(".")
+    said = error.format_message().rstrip(".").replace("Value error, ", "")
     asked = getattr(error, "option_name", None)
     if asked in INSTEAD:
         said = f"No such option: {asked}, it is {INSTEAD[asked]} here"

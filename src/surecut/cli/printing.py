@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from surecut.cut import amount, label_text, label_to_json, number_to_json
+from surecut.cut import amount, label_text, label_to_json, number_to_json, positives_worth
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def accepted(cut: Cut) -> str:
     at_prior = cut.confusion if not cut.prior_given else cut.confusion.at_prior(cut.prior)
     flagged = share(at_prior.predicted_positives, at_prior.total)
     there = " expected" if cut.prior_given else ""
-    return f"{amount(cut.confusion.predicted_positives)} ({flagged}{there})"
+    weighed = "weight " if cut.weighted else ""
+    return f"{weighed}{amount(cut.confusion.predicted_positives)} ({flagged}{there})"
 
 
 def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
@@ -123,6 +124,7 @@ def rows(read: Rows, prior: float | None, constraint: list[str] | None, confiden
     line(
         f"{len(read):,} rows{dropped}, {read.positives / len(read):.2%} positive ({read.label} = {read.positive}); "
         f"score in {read.score!r}"
+        + ("; values are of the rows' weights" if "weight" in read.columns else "")
         + (f"; tuned for a share of {prior:g}" if prior is not None else "")
         + (f"; subject to {' and '.join(constraint)}" if constraint else "")
         + (f" with {100 * confidence:g} % confidence" if constraint and confidence else "")
@@ -136,7 +138,7 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
         table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
         for cut in found:
             if cut.shrinkage:
-                worth = f"a model of the scores ({cut.calibration}) that is worth {cut.shrinkage:.3g} positives"
+                worth = f"a model of the scores ({cut.calibration}) worth {positives_worth(cut.shrinkage)} positives"
                 line(f"\n{cut.metric.name}: drawn toward {worth}")
         return
     sure = f"{100 * certificates[0].confidence:g} %"
@@ -180,8 +182,9 @@ def drift(report: DriftReport) -> None:
     if report.prior.moved and not math.isnan(report.value_at_then_prior):
         line(f"At the old share of positives {cut.metric.name} would be {report.value_at_then_prior:.4f} now.")
     if report.best is not None:
+        subject = f" subject to {' and '.join(cut.constraints)}" if cut.constraints else ""
         line(
-            f"The best cut of these rows is {threshold(report.best.threshold)}, with {cut.metric.name} "
+            f"The best cut of these rows{subject} is {threshold(report.best.threshold)}, with {cut.metric.name} "
             f"{report.best.value:.4f}; the cut in use has {report.value.now:.4f} on them."
         )
     if report.moved:

@@ -25,6 +25,7 @@ from surecut.cut import (
     number_from_json,
     number_to_json,
     plain_label,
+    positives_worth,
     write_whole,
 )
 from surecut.metrics import Metric
@@ -349,7 +350,7 @@ class MultilabelCut:
             notes.append(f"{self.left_out} left out of the mean, where {self.metric.name} is undefined")
         known = self.shrinkage[np.isfinite(self.shrinkage) & (self.shrinkage > 0)]
         if len(known):
-            least, most = f"{known.min():.3g}", f"{known.max():.3g}"
+            least, most = positives_worth(known.min()), positives_worth(known.max())
             notes.append(f"shrinkage {least if least == most else f'{least} to {most}'}, {self.calibration}")
         count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
         tail = f" ({'; '.join(notes)})" if notes else ""

@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
 from surecut.certificates.uniform import curve_band
-from surecut.cut import label_text
+from surecut.cut import label_text, positives_worth
 from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
 from surecut.tally import ScoreTally
 
@@ -113,6 +113,7 @@ class CutDict(TypedDict):
     metric: str
     value: float | None
     constraints: list[str]
+    shrinkage: str
 
 
 class BandDict(TypedDict):
@@ -225,6 +226,7 @@ def summarize(
             metric=first.name,
             value=None if math.isnan(cut.value) else cut.value,
             constraints=list(cut.constraints),
+            shrinkage=positives_worth(cut.shrinkage) if cut.shrinkage else "",
         ),
         tie=TIE,
         rounding=ROUNDING,

@@ -42,7 +42,7 @@ def bootstrap_labels(
     number = len(cells)
     groups = number if codes is None else int(codes.max()) + 1
     if codes is not None:
-        require_enough(groups, FEWEST_GROUPS, "groups")
+        require_enough(groups, FEWEST_GROUPS, "groups", grouped=True)
     confusion = cells.confusion()
     fewest = min(int(np.sum(confusion.positives)), int(np.sum(confusion.negatives)))
     require_enough(fewest, FEWEST, "pairs of a row and a label in each class")
