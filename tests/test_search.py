@@ -265,6 +265,37 @@ def test_few_rows_are_ever_copied(name, searching):
     assert 0 < counting.copied <= 100_000 // 8
 
 
+def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):
+    """Bins beside an edge that wins must be known; what was judged before, and made one with its neighbours, must not
+    come back with all of its rows."""
+    random = np.random.default_rng(1)
+    apart, crowded, below = 60_000, 10_000, 130_000
+    scores = np.concatenate(
+        (
+            1 + random.random(apart),
+            0.5 - random.integers(1, 4001, crowded) * 2.0**-54,
+            0.5 - 2.0**-40 - random.random(below) * 2.0**-18,
+        )
+    )
+    upper_half = scores[apart : apart + crowded] > np.median(scores[apart : apart + crowded])
+    chances = np.concatenate(
+        (np.where(scores[:apart] < 1.99, 0.48, 0.0), np.where(upper_half, 0.3, 0.9), np.full(below, 0.02))
+    )
+    labels = random.random(len(scores)) < chances
+    sizes = []
+    tally = rows_module.FoundRows.tally
+
+    def noted(found):
+        sizes.append(len(found))
+        return tally(found)
+
+    monkeypatch.setattr(rows_module.FoundRows, "tally", noted)
+    cut = tune_threshold(labels, scores, metric="accuracy")
+    assert cut == ScoreTally.from_scores(labels, scores).best_cut("accuracy")
+    assert cut.predicts_nothing
+    assert sum(sizes) <= len(scores) // 16
+
+
 @pytest.mark.parametrize("large", ["sigmoid", "ties", "float32", "all_magnitudes", "bytes"])
 def test_many_rows_with_nothing_patched(large, sample_of):
     labels, scores, weighings = sample_of(large, 30_000)

@@ -185,28 +185,34 @@ def needed_bins(bins: Bins, sample: Sample, objectives: list[Objective]) -> tupl
     Many bins are judged in groups first: where a group is not needed, none of its bins is.
     """
     if len(bins.low) <= GROUP**2:
-        return _judged(bins, sample, objectives)
+        promising, above, below = _judged(bins, sample, objectives)
+        return promising, promising | above | below
     starts = np.arange(0, len(bins.low), GROUP)
-    _, opened = _judged(bins.merged(starts), sample, objectives)
+    opened = np.logical_or.reduce(_judged(bins.merged(starts), sample, objectives))
     idle = bins.idle | np.repeat(~opened, np.diff(starts, append=len(bins.low)))
     starts = _representatives(idle)
-    promising, needed = np.zeros((2, len(idle)), dtype=bool)
-    some = replace(bins.merged(starts), idle=idle[starts])
-    promising[starts], needed[starts] = _judged(some, sample, objectives)
-    return promising, needed
+    promising, above, below = _judged(replace(bins.merged(starts), idle=idle[starts]), sample, objectives)
+    hiding, needed = np.zeros((2, len(idle)), dtype=bool)
+    hiding[starts] = promising
+    needed[starts] = promising | below
+    needed[np.append(starts[1:], len(idle)) - 1] |= above  # of a run of idle bins, the one beside the edge
+    return hiding, needed
 
 
-def _judged(bins: Bins, sample: Sample, objectives: list[Objective]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    promising = np.zeros(len(bins.low), dtype=bool)
-    needed = np.zeros(len(bins.low), dtype=bool)
+def _judged(
+    bins: Bins, sample: Sample, objectives: list[Objective]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Bins in which an optimum may hide, and those above and below an edge that may win: its threshold is put between
+    the lowest score of the one and the highest of the other."""
+    promising, above, below = np.zeros((3, len(bins.low)), dtype=bool)
     edges = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
     for objective in objectives:
         hiding, winners = _promising(edges, objective)
         promising |= hiding & ~bins.idle
-        needed[np.maximum(winners - 1, 0)] = True  # edge i accepts bins 0 … i − 1; edge 0 ends at the highest score
-    needed |= promising
-    needed[1:] |= needed[:-1].copy()  # below an edge stands the next bin's highest score
-    return promising, needed
+        above[winners[winners > 0] - 1] = True  # edge i accepts bins 0 … i − 1
+        below[winners[winners < len(below)]] = True
+    below[1:] |= promising[:-1]
+    return promising, above, below
 
 
 def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
