@@ -265,6 +265,19 @@ def test_few_rows_are_ever_copied(name, searching):
     assert 0 < counting.copied <= 100_000 // 8
 
 
+@pytest.mark.parametrize("group", [2, 64])
+def test_where_all_cuts_are_worth_nothing_the_highest_wins(group, kernels, searching):
+    """Precision is 0/0 where nothing is predicted, which must not hide the first score, of precision 0 as well."""
+    random = np.random.default_rng(0)
+    scores = random.random(5000)
+    labels = (random.random(5000) < 0.1) & (scores < 0.9)
+    options = {"metric": "precision", "constraint": "predicted_positive_rate<=0.05"}
+    with searching(kernels, bits=10, GROUP=group):
+        found = tune_threshold(labels, scores, **options)
+    assert found == ScoreTally.from_scores(labels, scores).best_cut(*options.values())
+    assert found.confusion.predicted_positives == 1
+
+
 def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):
     """Bins beside an edge that wins must be known; what was judged before, and made one with its neighbours, must not
     come back with all of its rows."""

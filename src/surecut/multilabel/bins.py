@@ -224,13 +224,13 @@ def _judged(
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
         corner = Confusion(tp[:, 1:], fp[:, :-1], fn[:, 1:], tn[:, :-1])
-        bounds = np.asarray(objective.metric.evaluate(corner))
+        bounds = np.nan_to_num(np.asarray(objective.metric.evaluate(corner)), nan=np.inf)  # 0/0 bounds nothing
     values = np.where(np.isnan(values), -np.inf, values)
     best = values.max(axis=1, keepdims=True)
     least = best - TIE * np.abs(np.where(np.isinf(best), 0.0, best))
     occupied = tp[:, 1:] + fp[:, 1:] > tp[:, :-1] + fp[:, :-1]
     above_best = np.arange(bins) < values.argmax(axis=1)[:, None]
-    needed = occupied & ~idle & np.where(above_best, bounds >= least, bounds > best)  # NaN is neither
+    needed = occupied & ~idle & np.where(above_best, bounds >= least, bounds > best)
     label, edge = np.nonzero(values >= least)
     highest_yet = np.maximum.accumulate(values, axis=1)
     wins = (edge == 0) | (values[label, edge] > highest_yet[label, np.maximum(edge - 1, 0)])
