@@ -340,3 +340,10 @@ def test_messages_name_the_column():
 
 def test_two_labels_neither_of_which_is_one(tune):
     assert "say which one is positive with pos_label=" in refusal(tune, [0, -1, 0, -1], SCORES)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", "longdouble"])
+def test_labels_of_any_byte_order(dtype, kernels, searching):
+    labels, scores = np.array([0, 1, 0, 1, 1] * 20), np.linspace(0, 1, 100)
+    with searching(kernels):
+        assert tune_threshold(labels.astype(dtype), scores.astype(">f8")) == tune_threshold(labels, scores)

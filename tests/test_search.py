@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from surecut import InfeasibleError, ScoreTally, _kernels, tune_threshold
 from surecut import rows as rows_module
 from surecut import search as search_module
-from surecut.metrics import CATALOGUE, get_metric
+from surecut.metrics import CATALOGUE, LinearFractional, get_metric
 
 FEW = ("f1", "precision", "mcc")
 
@@ -276,6 +276,22 @@ def test_where_all_cuts_are_worth_nothing_the_highest_wins(group, kernels, searc
         found = tune_threshold(labels, scores, **options)
     assert found == ScoreTally.from_scores(labels, scores).best_cut(*options.values())
     assert found.confusion.predicted_positives == 1
+
+
+ODDS = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0))
+"""TP/FP: the bins before the first negative have no bound."""
+
+
+@pytest.mark.parametrize("asked", [(ODDS, None), ("specificity", (ODDS, ">=", 8))], ids=["objective", "constraint"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_metric_that_is_undefined_without_false_positives(seed, asked, kernels, searching):
+    random = np.random.default_rng(seed)
+    scores = random.random(400)
+    labels = random.random(400) < 0.1 + 0.85 * scores
+    expected = outcome(lambda: ScoreTally.from_scores(labels, scores).best_cut(*asked))
+    with searching(kernels, bits=6):
+        found = outcome(lambda: tune_threshold(labels, scores, metric=asked[0], constraint=asked[1]))
+    assert found == expected
 
 
 def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):

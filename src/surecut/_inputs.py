@@ -55,6 +55,8 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
         return _encoded_labels(values, pos_label, name)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
+    if values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
     positive = values.dtype.type(1 if pos_label is None else _numeric(pos_label, values, name))
     other = _first_other(values, positive)
     if other is None:
@@ -194,7 +196,7 @@ def _as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDA
         raise ValueError(message or f"{name} must be one-dimensional, got an array of shape {column.shape}")
     if len(column) == 0:
         raise ValueError(f"{name} is empty: at least one row is needed")
-    return column
+    return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
 
 
 def _from_pandas(values: Any) -> NDArray[Any]:

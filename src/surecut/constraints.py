@@ -72,8 +72,12 @@ class Constraint:
             return np.asarray(value <= self.level + TOLERANCE)
 
     def is_met_by_any(self, corners: Sequence[Confusion]) -> Any:
-        """Whether the level can be met inside a box of confusions: its extremes stand at the box's corners."""
-        return np.logical_or.reduce([self.is_met(corner) for corner in corners])
+        """Whether the level can be met inside a box of confusions: its extremes stand at the box's corners.
+
+        A corner where the quantity is undefined says nothing about what is beside it.
+        """
+        undefined = [np.isnan(np.asarray(self.quantity.evaluate(corner), dtype=float)) for corner in corners]
+        return np.logical_or.reduce([*(self.is_met(corner) for corner in corners), *undefined])
 
     def __str__(self) -> str:
         return f"{self.quantity.name}{self.sense}{self.level:g}"

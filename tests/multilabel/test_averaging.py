@@ -21,6 +21,7 @@ from surecut import (
     tune_threshold,
     tune_thresholds,
 )
+from surecut.metrics import LinearFractional
 from surecut.multilabel import bins as label_bins
 from surecut.multilabel import sources as label_sources
 from surecut.multilabel.averaging import tune_tallies
@@ -324,6 +325,23 @@ def test_tallies_are_smoothed_as_matrices_are(average, shrinkage):
     tallies = [ScoreTally.from_scores(truth[:, i], scores[:, i]) for i in range(4)]
     found = tune_tallies(tallies, range(4), average=average, shrinkage=shrinkage)
     assert found == tune_thresholds(truth, scores, average=average, shrinkage=shrinkage)
+
+
+def test_tallies_of_different_dtypes_keep_theirs():
+    columns = [np.array([1, 2, 3, 4]), np.array([0.2, 0.3, 0.1, 0.5], dtype=np.float32), np.array([0.1, 0.3, 0.2, 0.7])]
+    tallies = [ScoreTally.from_scores([0, 0, 1, 1], column) for column in columns]
+    cut = tune_tallies(tallies, "abc")
+    assert cut.thresholds.tolist() == [tally.best_cut("f1").threshold for tally in tallies]
+
+
+ODDS = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0))
+"""TP/FP, which is undefined at the scores of the first positives."""
+
+
+def test_a_metric_that_is_undefined_above_some_positives():
+    truth, scores = np.array([1, 1, 1, 0, 0, 1, 0]), np.arange(7, 0, -1.0)
+    assert tune_thresholds(truth[:, None], scores[:, None], metric=ODDS).value == 3.0
+    assert tune_threshold(truth, scores, metric=ODDS).value == 3.0
 
 
 def test_tallies_that_cannot_be_tuned_together_are_refused():

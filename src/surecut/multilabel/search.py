@@ -64,9 +64,13 @@ class LabelEntries:
             negatives, positives = self.totals[defined].T
             metric.check_monotone(positives / (positives + negatives))
         tp, fp = self._above(self.positive), self._above(self.negative)
-        ends = self._candidates(objective)
-        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))[ends]
-        values = self._judged(objective, tp[ends], fp[ends], label)
+        of_entry = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        ends = self._candidates(skips=objective.can_be_bounded and not objective.constraints)
+        values = self._judged(objective, tp[ends], fp[ends], of_entry[ends])
+        if not objective.constraints and (np.isneginf(values) & defined[of_entry[ends]]).any():
+            ends = self._candidates(skips=False)
+            values = self._judged(objective, tp[ends], fp[ends], of_entry[ends])
+        label = of_entry[ends]
         nothing = self._judged(objective, self._zero(), self._zero(), np.arange(len(self.totals)))
 
         best = nothing.copy()
@@ -151,17 +155,17 @@ class LabelEntries:
         last[some] = above[self.starts[1:][some] - 1]
         return last
 
-    def _candidates(self, objective: Objective) -> NDArray[np.int64]:
+    def _candidates(self, skips: bool) -> NDArray[np.int64]:
         """Positions of the entries above which cuts are tried: the last ones of each distinct score.
 
         A metric that does not grow with errors is best, and best highest, where a score of some positive is the
-        lowest accepted; a constraint may need the others.
+        lowest accepted, and all other scores may be skipped; unless it is undefined there, or a constraint needs them.
         """
         if not len(self.keys):
             return np.zeros(0, dtype=np.int64)
         ends = np.concatenate((self.keys[1:] != self.keys[:-1], [True]))
         ends[self.starts[1:][self.starts[1:] > 0] - 1] = True
-        if objective.can_be_bounded and not objective.constraints:
+        if skips:
             if ends.all():
                 ends = np.asarray(self.positive > 0)
             else:

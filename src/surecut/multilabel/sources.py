@@ -372,8 +372,11 @@ class TallySource:
         return np.array([np.cumsum(tally.weight, axis=0)[-1] for tally in self.tallies])
 
     def blocks(self) -> list[slice]:
-        per_label = -(-self.size // len(self.tallies))
-        return _runs(0, len(self.tallies), max(1, ENTRIES_AT_ONCE // per_label))
+        """Runs of labels whose scores are of one dtype, in which their thresholds are put."""
+        at_once = max(1, ENTRIES_AT_ONCE * len(self.tallies) // self.size)
+        alike = [tally.dtype == other.dtype for tally, other in itertools.pairwise(self.tallies)]
+        edges = [0, *(i for i, same in enumerate(alike, 1) if not same), len(self.tallies)]
+        return [block for start, end in itertools.pairwise(edges) for block in _runs(start, end, at_once)]
 
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
         return sorted_cuts(self, objective, names)
@@ -388,7 +391,7 @@ class TallySource:
             positive=positive,
             negative=negative,
             totals=self.totals[columns],
-            dtype=self.dtype,
+            dtype=some[0].dtype,
             weighted=self.weighted,
         )
 
