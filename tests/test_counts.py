@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surecut import counts
-from surecut.counts import Counts, Parts, range_of
+from surecut.counts import Counts, Parts, lie_in, range_of
 
 
 def some_ranges(count, generator):
@@ -46,3 +46,17 @@ def test_moved_counts_are_lost_nowhere(weighted):
     both.move(0, 2)
     np.testing.assert_array_equal(both.rows, [[0, 0], [3, 4], [6, 8]])
     np.testing.assert_array_equal(both.weight, both.rows)
+
+
+def test_whether_bins_lie_in_ranges():
+    ranges = np.array([10, 30], dtype=np.uint64), np.array([20, 40], dtype=np.uint64)
+    for low, high, inside in (
+        ([10, 15], [12, 20], True),
+        ([31], [40], True),
+        ([9], [12], False),
+        ([19], [21], False),
+        ([10, 41], [10, 41], False),
+        ([], [], True),
+    ):
+        ends = (np.array(end, dtype=np.uint64) for end in (low, high))
+        assert lie_in(*ranges, *ends) is inside

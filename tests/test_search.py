@@ -131,7 +131,7 @@ def test_rows_that_are_copied_first_give_the_same_answer(
     weights = weighings[weighing]
     tally = ScoreTally.from_scores(labels, scores, sample_weight=weights)
     if not covered:
-        monkeypatch.setattr(search_module, "_lie_in", lambda *ranges: False)
+        monkeypatch.setattr(search_module, "lie_in", lambda *ranges: False)
     for name, written in [("f1", None), ("gmean", None), ("f1", "precision>=0.5")]:
         expected = outcome(lambda name=name, written=written: tally.best_cut(name, written))
         options = {"metric": name, "sample_weight": weights, "constraint": written}
@@ -139,20 +139,6 @@ def test_rows_that_are_copied_first_give_the_same_answer(
             with searching(kernels, SORTED_SHARE=2, GROUP=group):
                 found = outcome(lambda options=options: tune_threshold(labels, scores, **options))
             assert found == expected, (name, written, group)
-
-
-def test_whether_bins_lie_in_ranges():
-    ranges = np.array([10, 30], dtype=np.uint64), np.array([20, 40], dtype=np.uint64)
-    for low, high, inside in (
-        ([10, 15], [12, 20], True),
-        ([31], [40], True),
-        ([9], [12], False),
-        ([19], [21], False),
-        ([10, 41], [10, 41], False),
-        ([], [], True),
-    ):
-        ends = (np.array(end, dtype=np.uint64) for end in (low, high))
-        assert search_module._lie_in(*ranges, *ends) is inside
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "ties first", "ties last"])

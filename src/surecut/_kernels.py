@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from surecut._inputs import as_doubles
+from surecut.counts import range_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -133,6 +136,12 @@ class Kernels(ABC):
 
     def __init__(self) -> None:
         self.room = Room()
+
+    def doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores as float64 without gaps; converted ones stand in this thread's room until it converts others."""
+        if scores.dtype == np.float64:
+            return np.ascontiguousarray(scores)
+        return as_doubles(scores, self.room.array("doubles", scores.size, np.float64).reshape(scores.shape))
 
     @abstractmethod
     def histogram(
@@ -262,11 +271,7 @@ class NumpyKernels(Kernels):
         part += bins.half
         if len(only):
             _note_scores(part, bits, only, other)
-        part <<= CLASS_BIT
-        part += is_positive
-        np.add.at(rows.reshape(-1), part, rows.dtype.type(1))
-        if len(weights):
-            np.add.at(sums.reshape(-1), part, weights)
+        add_counts(part, is_positive, weights, rows, sums)
         return strangers, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
@@ -276,9 +281,18 @@ class NumpyKernels(Kernels):
             where = where[weights[where] > 0]
         keys = ordered_keys(scores[where])
         if len(low) > 1:
-            among = keys <= high[np.searchsorted(low, keys, side="right") - 1]
+            among = keys <= high[range_of(keys, low)]
             where, keys = where[among], keys[among]
         return keys, np.asarray(labels[where] == positive), weights[where] if len(weights) else weights
+
+
+def add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
+    """Count rows by part and class, in arrays of shape (parts, 2); `part` is written over."""
+    part <<= CLASS_BIT
+    part += is_positive
+    np.add.at(rows.reshape(-1), part, rows.dtype.type(1))
+    if len(weights):
+        np.add.at(sums.reshape(-1), part, weights)
 
 
 def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:

@@ -37,6 +37,11 @@ class Counts:
         rows = self.rows.astype(np.int64)
         return Counts(rows, rows if self.weight is self.rows else self.weight)
 
+    @property
+    def occupied(self) -> NDArray[np.intp]:
+        """The bins in which there are rows."""
+        return np.flatnonzero(self.rows[:, 0] | self.rows[:, 1])
+
     def __iadd__(self, other: Counts) -> Counts:
         self.rows += other.rows
         if self.weight is not self.rows:
@@ -89,3 +94,9 @@ def range_of(keys: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.in
     for end in low:
         which += keys >= end
     return which
+
+
+def lie_in(range_low: Any, range_high: Any, low: Any, high: Any) -> bool:
+    """Whether all bins lie in some ranges of keys (ascending)."""
+    which = np.searchsorted(range_low, low, side="right") - 1
+    return bool((which >= 0).all() and (high <= range_high[which]).all())

@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut._kernels import CLASS_BIT, NO_BINS, NONE, SEVERAL, KeyRanges, are_tied, first_bins, ordered_keys
+from surecut._kernels import NO_BINS, NONE, SEVERAL, KeyRanges, add_counts, are_tied, first_bins, ordered_keys
 from surecut.counts import Counts, Parts, range_of
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
@@ -119,10 +119,7 @@ class FoundRows:
 
     def add_to(self, counts: Counts, parts: Parts) -> None:
         """Count the rows, all of which lie in bins that are divided, by part."""
-        slot = (parts.holding(self.keys) << CLASS_BIT) + self.is_positive
-        np.add.at(counts.rows.reshape(-1), slot, counts.rows.dtype.type(1))
-        if len(self.weights):
-            np.add.at(counts.weight.reshape(-1), slot, self.weights)
+        add_counts(parts.holding(self.keys), self.is_positive, self.weights, counts.rows, counts.weight)
 
     def extend(self, low: Any, high: Any, smallest: Any, largest: Any) -> None:
         """Lower `smallest` and raise `largest` to the keys found in each of some bins (ascending)."""
@@ -211,7 +208,7 @@ class ArrayRows:
             require_no_nan(self.scores)
         counts = functools.reduce(operator.iadd, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        occupied = counts.occupied[::-1]
         low, high = bins.ends(occupied)
         if tied:
             score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
@@ -278,10 +275,7 @@ class ArrayRows:
         return as_doubles(np.concatenate([self.scores[start : start + 64] for start in starts]))
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = self.scores[block]
-        if scores.dtype != np.float64:
-            scores = as_doubles(scores, self.kernels.room.array("doubles", len(scores), np.float64))
-        scores = np.ascontiguousarray(scores)
+        scores = self.kernels.doubles(self.scores[block])
         labels = np.ascontiguousarray(self.labels.codes[block])
         weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights
@@ -328,7 +322,7 @@ class MatrixRows(ArrayRows):
         return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = as_doubles(self.scores[block]).reshape(-1)
+        scores = self.kernels.doubles(self.scores[block]).reshape(-1)
         labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
         weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights

@@ -16,7 +16,7 @@ import numpy as np
 from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
-from surecut.counts import Counts, Parts
+from surecut.counts import Counts, Parts, lie_in
 from surecut.metrics import Metric
 from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError
 
@@ -120,7 +120,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
         parts = question.parts()
         near = rows.near(parts)
         question = _question(_divided(question, parts, near.counts), sample, objectives)
-        if _lie_in(parts.low, parts.high, *question.ascending(question.unknown)):
+        if lie_in(parts.low, parts.high, *question.ascending(question.unknown)):
             source = near
     bins = _sorted_out(question, source, sample, objectives) if question.unknown.any() else question.bins
     candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
@@ -256,7 +256,7 @@ def _divided(question: Question, parts: Parts, counts: Counts) -> Bins:
     low, _ = question.ascending(question.unknown)
     before = question.bins.counts.rows[question.unknown][::-1]
     _require_same_rows(np.add.reduceat(before, np.searchsorted(low, parts.low), axis=0), counts.rows, parts.first)
-    occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])
+    occupied = counts.occupied
     return question.bins.replaced(question.unknown, Bins.unjudged(*parts.ends(occupied), counts[occupied]))
 
 
@@ -292,9 +292,3 @@ def _require_same_rows(before: NDArray[np.int64], now: NDArray[np.int64], starts
 def _representatives(idle: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The first of every run of idle bins, and every bin that is not idle."""
     return np.flatnonzero(np.concatenate(([True], ~(idle[1:] & idle[:-1]))))
-
-
-def _lie_in(range_low: Any, range_high: Any, low: Any, high: Any) -> bool:
-    """Whether all bins lie in some ranges of keys (ascending)."""
-    which = np.searchsorted(range_low, low, side="right") - 1
-    return bool((which >= 0).all() and (high <= range_high[which]).all())

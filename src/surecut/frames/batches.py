@@ -25,7 +25,7 @@ from surecut import _kernels
 from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
-from surecut.counts import Counts, Parts
+from surecut.counts import Counts, Parts, lie_in
 from surecut.frames.columns import Columns, Missing
 from surecut.rows import (
     NO_WEIGHTS,
@@ -119,21 +119,21 @@ class Window:
     """Some ranges of keys (ascending) whose rows the first pass keeps, unless they become too many."""
 
     def __init__(self, ranges: list[tuple[Any, Any]]) -> None:
-        self.low, self.high = (np.array(ends, dtype=np.uint64) for ends in zip(*_without_overlap(ranges), strict=True))
+        ends = (np.array(column, dtype=np.uint64) for column in zip(*_without_overlap(ranges), strict=True))
+        self._ranges = KeyRanges.of(*ends)
         self.open = True
         self._rows = 0
 
     def kept(self, kernels: Kernels, block: Block, positive: Any) -> list[FoundRows]:
         if not self.open:
             return []
-        found = _found(kernels, block, positive, self.low, self.high)
+        found = _found(kernels, block, positive, self._ranges)
         self._rows += len(found)
         self.open = self._rows <= KEPT_AT_MOST
         return [found]
 
     def covers(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> bool:
-        which = np.searchsorted(self.low, low, side="right").astype(np.int64) - 1
-        return self.open and bool((which >= 0).all() and (high <= self.high[which]).all())
+        return self.open and lie_in(self._ranges.low, self._ranges.high, low, high)
 
 
 @dataclass
@@ -195,21 +195,21 @@ class BatchRows:
         self._kept = found.kept
         counts = found.counts
         counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        occupied = counts.occupied[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], found.checksum % 2**64)
 
     def count(self, parts: Parts) -> Counts:
         """Counts of bins that are divided, by part."""
         if self._in_memory is not None:
             return self._in_memory.count(parts)
-        kernels = _kernels.available(HEAD)
+        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(parts.low, parts.high)
 
         def nothing() -> Counts:
             return Counts.zeros(parts.total, self.weighted)
 
         def work(counts: Counts, batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            _found(kernels, block, self._label.positive, parts.low, parts.high).add_to(counts, parts)
+            _found(kernels, block, self._label.positive, ranges).add_to(counts, parts)
 
         stream = self.batches.read(self._within(parts.low, parts.high))
         return functools.reduce(operator.iadd, _each(stream, nothing, work))
@@ -218,11 +218,11 @@ class BatchRows:
         """The smallest and the largest key in each of some bins (ascending)."""
         if self._in_memory is not None:
             return self._in_memory.extent(low, high)
-        kernels = _kernels.available(HEAD)
+        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(low, high)
 
         def work(found: tuple[Any, Any], batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            _found(kernels, block, self._label.positive, low, high).extend(low, high, *found)
+            _found(kernels, block, self._label.positive, ranges).extend(low, high, *found)
 
         stream = self.batches.read(self._within(low, high))
         parts = _each(stream, lambda: (high.copy(), low.copy()), work)
@@ -240,10 +240,10 @@ class BatchRows:
             return self._in_memory.collect(low, high)
         if self._window is not None and self._window.covers(low, high):
             return self._tally_of(self._kept, low, high)
-        kernels = _kernels.available(HEAD)
+        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(low, high)
 
         def work(found: list[FoundRows], batch: pa.RecordBatch) -> None:
-            found.append(_found(kernels, self._block(batch)[0], self._label.positive, low, high))
+            found.append(_found(kernels, self._block(batch)[0], self._label.positive, ranges))
 
         parts: list[list[FoundRows]] = _each(self.batches.read(self._within(low, high)), list, work)
         return self._tally_of([found for part in parts for found in part], low, high)
@@ -329,7 +329,7 @@ class BatchRows:
         for block in blocks:
             kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight)
         counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = np.flatnonzero(counts.rows[:, 0] | counts.rows[:, 1])[::-1]
+        occupied = counts.occupied[::-1]
         if not len(occupied) or not self.objectives:
             return None
         low, high = bins.ends(occupied)
@@ -469,10 +469,9 @@ def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
     return weights
 
 
-def _found(kernels: Kernels, block: Block, positive: Any, low: Any, high: Any) -> FoundRows:
-    """The rows of a block that lie in some ranges of keys (ascending)."""
-    found = kernels.inside(*block.columns, positive, KeyRanges.of(low, high))
-    return FoundRows(*found, block.scores.dtype)
+def _found(kernels: Kernels, block: Block, positive: Any, ranges: KeyRanges) -> FoundRows:
+    """The rows of a block that lie in some ranges of keys."""
+    return FoundRows(*kernels.inside(*block.columns, positive, ranges), block.scores.dtype)
 
 
 def _each(

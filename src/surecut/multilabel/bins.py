@@ -16,6 +16,7 @@ from surecut._inputs import as_doubles
 from surecut._kernels import FirstBins, Kernels, KeyRanges, compiled, first_bins
 from surecut.candidates import TIE
 from surecut.confusion import Confusion
+from surecut.counts import Counts
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_runs
 
 if TYPE_CHECKING:
@@ -92,13 +93,12 @@ class BinnedLabels:
         counts = np.zeros((len(bins), width + -width % GROUP, 2), dtype=np.int32)
         checksums = np.zeros(len(bins), dtype=np.uint64)
         for i, (one, found) in enumerate(zip(bins, counts, strict=True)):
-            rows = self._doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
+            rows = self._kernels.doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
             _, nans, checksum = self._kernels.histogram(*rows, POSITIVE, NEGATIVE, one, found, found)
             if nans:
                 return None
             checksums[i] = checksum % 2**64
-            found[one.half] += found[one.half - 1]  # the bins on both sides of zero are one
-            found[one.half - 1] = 0
+            Counts(found, found).move(int(one.half) - 1, int(one.half))
         needed, totals = needed_bins(counts, self._objective)
         entries = self._entries(scores, is_positive, bins, counts, needed)
         cuts = LabelEntries(*entries, totals, scores.dtype, weighted=False).best_cuts(self._objective, names)
@@ -123,7 +123,7 @@ class BinnedLabels:
         for i in range(len(bins)):
             own = slice(edges[i], edges[i + 1])
             if own.stop > own.start:
-                rows = self._doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
+                rows = self._kernels.doubles(scores[i]).view(np.int64), is_positive[i], NO_WEIGHTS
                 found.append(self._kernels.inside(*rows, POSITIVE, KeyRanges.of(low[own][::-1], high[own][::-1])))
             else:
                 found.append((np.empty(0, np.uint64), np.empty(0, np.bool_), NO_WEIGHTS))
@@ -137,11 +137,6 @@ class BinnedLabels:
         negative[first] += skipped[:, 0]
         positive[first] += skipped[:, 1]
         return starts, keys, positive, negative
-
-    def _doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        if scores.dtype == np.float64:
-            return np.ascontiguousarray(scores)
-        return as_doubles(scores, self._kernels.room.array("doubles", len(scores), np.float64))
 
 
 class Turned:
