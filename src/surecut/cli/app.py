@@ -232,6 +232,12 @@ def tune(
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
             require_folder(path)
+        if by and (confidence is not None or prior is not None):
+            raise ValueError("--confidence and --prior are for a single cut: leave out --by")
+        if not by and average is not Average.macro:
+            raise ValueError("--average is for cuts of many labels: say with --by which column holds the label")
+        if kappa != 0 and (constraint or confidence is not None or prior is not None):
+            raise ValueError("--shrinkage goes with none of --constraint, --confidence and --prior: leave it at 0")
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"the page is HTML: give --report a name such as {report.with_suffix('.html')}")
         if outs and not by and out is not None and out.suffix.lower() == ".parquet":
@@ -248,12 +254,8 @@ def tune(
                 label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
             )
             tuned: TunedCuts | TunedLabels
-            if not by and average is not Average.macro:
-                raise ValueError("--average is for cuts of many labels: say with --by which column holds the label")
             if not by:
                 tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None)
-            elif confidence is not None or prior is not None:
-                raise ValueError("--confidence and --prior are for a single cut: leave out --by")
             else:
                 tuned = tuned_by(rows, metrics, average.value, constraint, kappa, report is not None)
             saved: Sequence[Cut | MultilabelCut] = tuned.cuts
@@ -527,12 +529,15 @@ def _one_sided(rows: Rows) -> list[str]:
 
 
 def _kappa(shrinkage: str) -> float | str:
+    from surecut.multilabel.shrinkage import check_shrinkage
+
     if shrinkage == "auto":
         return shrinkage
     try:
-        return float(shrinkage)
+        number = float(shrinkage)
     except ValueError:
         raise ValueError(f"--shrinkage must be auto or a number, got {shrinkage!r}") from None
+    return check_shrinkage(number)
 
 
 def _names(metrics: list[Metric]) -> list[str]:

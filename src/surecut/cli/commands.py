@@ -22,7 +22,6 @@ from surecut.frames.text_numbers import quoted
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
 from surecut.multilabel.cut import SCHEMA, MultilabelCut
-from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import shrunken_cut
 from surecut.search import Objective
 from surecut.tally import ScoreTally
@@ -100,9 +99,6 @@ def tuned_cuts(
     needs_tally: bool,
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
-    kappa = check_shrinkage(kappa)
-    if kappa != 0 and (constraint or confidence is not None or prior is not None):
-        raise ValueError("--shrinkage goes with none of --constraint, --confidence and --prior: leave it at 0")
     if prior is None and confidence is None and kappa == 0 and not needs_tally:
         return TunedCuts(_tuned_in_batches(rows, metrics, constraint))
     found = rows.arrays()

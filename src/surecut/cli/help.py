@@ -9,7 +9,7 @@ import inspect
 import os
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -21,44 +21,11 @@ WIDEST = 100
 NAMES_WIDTH = 24
 """An option with a longer name has its explanation below it."""
 
-
 UsageError: Any = typer.BadParameter.__bases__[0]
 """Of click, which some versions of Typer bring along."""
 
 INSTEAD = {"--json": "--format json", "--csv": "--format table", "-o": "--out", "--output": "--out"}
 """What people type, and what it is called here."""
-
-
-class Command(TyperCommand):
-    """A command with our help, and with errors that look like all others."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except UsageError as error:
-            _refuse(error, ctx)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write("\n".join(_lines(self, ctx)) + "\n")
-
-
-class Group(TyperGroup):
-    """A group of commands with our help, and with errors that look like all others."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except UsageError as error:
-            _refuse(error, ctx)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        try:
-            return super().resolve_command(ctx, args)
-        except UsageError as error:
-            _refuse(error, ctx)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write("\n".join(_lines(self, ctx)) + "\n")
 
 
 def _refuse(error: Any, ctx: Any) -> NoReturn:
@@ -73,6 +40,37 @@ def _refuse(error: Any, ctx: Any) -> NoReturn:
     typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
     typer.echo(f"See {ctx.command_path} --help", err=True)
     raise typer.Exit(2)
+
+
+def _refusing(parse: Callable[..., Any]) -> Any:
+    """The same, with errors that look like all others."""
+
+    def parse_or_refuse(self: Any, ctx: Any, args: list[str]) -> Any:
+        try:
+            return parse(self, ctx, args)
+        except UsageError as error:
+            _refuse(error, ctx)
+
+    return parse_or_refuse
+
+
+def _format_help(self: Any, ctx: Any, formatter: Any) -> None:
+    formatter.write("\n".join(_lines(self, ctx)) + "\n")
+
+
+class Command(TyperCommand):
+    """A command with our help and our errors."""
+
+    parse_args = _refusing(TyperCommand.parse_args)
+    format_help = _format_help
+
+
+class Group(TyperGroup):
+    """A group of commands with our help and our errors."""
+
+    parse_args = _refusing(TyperGroup.parse_args)
+    resolve_command = _refusing(TyperGroup.resolve_command)
+    format_help = _format_help
 
 
 def with_our_help(app: typer.Typer) -> typer.Typer:

@@ -36,7 +36,7 @@ from surecut.frames.grouped import (
     as_arrays,
     search_groups,
 )
-from surecut.multilabel.cut import MultilabelCut, macro_value, values_per_label
+from surecut.multilabel.cut import MultilabelCut
 from surecut.multilabel.search import LabelEntries
 from surecut.rows import SourceChangedError
 from surecut.search import Objective
@@ -261,15 +261,13 @@ class Groups:
         value: float | None = None,
         shared: float | None = None,
     ) -> MultilabelCut:
-        per_label = values_per_label(objective.metric, confusion)
-        return MultilabelCut(
+        return MultilabelCut.at(
+            confusion,
+            objective.metric,
+            value=value,
             labels=self.names,
             thresholds=thresholds,
-            value=macro_value(objective.metric, per_label) if value is None else value,
-            metric=objective.metric,
             average=average,
-            per_label=per_label,
-            confusion=confusion,
             intervals=intervals,
             rows=self.totals[0].sum(axis=1),
             shared_threshold=shared,

@@ -11,7 +11,7 @@ import numpy as np
 from surecut._inputs import as_weights
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.metrics import get_metric
-from surecut.multilabel.cut import AVERAGES, MultilabelCut, averaged_value, macro_value, values_per_label
+from surecut.multilabel.cut import AVERAGES, MultilabelCut, averaged_value
 from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.samples import best_samples_cut
 from surecut.multilabel.shrinkage import check_shrinkage
@@ -286,15 +286,13 @@ def _result(
     shared: float | None = None,
     checksums: Any = None,
 ) -> MultilabelCut:
-    per_label = values_per_label(objective.metric, confusion)
-    return MultilabelCut(
+    return MultilabelCut.at(
+        confusion,
+        objective.metric,
+        value=value,
         labels=names,
         thresholds=thresholds,
-        value=macro_value(objective.metric, per_label) if value is None else value,
-        metric=objective.metric,
         average=average,
-        per_label=per_label,
-        confusion=confusion,
         intervals=intervals,
         rows=np.full(len(names), source.rows, dtype=np.int64),
         shared_threshold=shared,

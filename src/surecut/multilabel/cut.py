@@ -124,6 +124,13 @@ class MultilabelCut:
         object.__setattr__(self, "pos_label", plain_label(self.pos_label))
 
     @classmethod
+    def at(cls, confusion: Confusion, metric: Metric, *, value: float | None = None, **known: Any) -> MultilabelCut:
+        """A cut with the labels' confusions at its thresholds; `value` is the macro average if it is not given."""
+        per_label = values_per_label(metric, confusion)
+        value = macro_value(metric, per_label) if value is None else value
+        return cls(confusion=confusion, metric=metric, per_label=per_label, value=value, **known)
+
+    @classmethod
     def from_cuts(
         cls,
         labels: Iterable[Any],
@@ -144,20 +151,15 @@ class MultilabelCut:
         metric = cuts[0].metric
         if any(cut.metric != metric or cut.constraints != cuts[0].constraints for cut in cuts):
             raise ValueError("the cuts were tuned for different metrics or constraints")
-        confusion = stacked([cut.confusion for cut in cuts])
-        per_label = values_per_label(metric, confusion)
-        if value is None:
-            if average != "macro":
-                raise ValueError(f"the {average} average is not a mean of the labels' values: pass value=")
-            value = macro_value(metric, per_label)
-        return cls(
+        if value is None and average != "macro":
+            raise ValueError(f"the {average} average is not a mean of the labels' values: pass value=")
+        return cls.at(
+            stacked([cut.confusion for cut in cuts]),
+            metric,
+            value=value,
             labels=names,
             thresholds=np.array([cut.threshold for cut in cuts]),
-            value=value,
-            metric=metric,
             average=average,
-            per_label=per_label,
-            confusion=confusion,
             intervals=np.array([cut.interval for cut in cuts]),
             rows=np.array([cut.rows for cut in cuts]),
             shared_threshold=shared_threshold,
