@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from surecut import PlugInClassifier, ScoreTally, tune_threshold
+from surecut.constraints import parse_constraints
 from surecut.metrics import AM, GMean, Utility
 
 ARGMAX = {"check_classifiers_train": "the argmax of the probabilities is not the cut; scikit-learn exempts its own"}
@@ -275,7 +276,7 @@ def test_constraint(data):
     classifier = PlugInClassifier(LogisticRegression(), metric="recall", constraint="precision>=0.6").fit(X, y)
     confusion = classifier.cut_.confusion
     assert confusion.tp / confusion.predicted_positives >= 0.6
-    assert classifier.cut_.constraints == ("precision>=0.6",)
+    assert classifier.cut_.constraints == parse_constraints("precision>=0.6")
     with pytest.raises(ValueError, match="constrained"):
         classifier.retarget("f1")
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
 from surecut import cut as cut_module
+from surecut.constraints import parse_constraints
 from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
 
 LABELS, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]
@@ -82,7 +83,7 @@ def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, value, 
         interval=(lower, threshold),
         prior=prior,
         confusion=Confusion(*cells),
-        constraints=("precision>=0.9", "fpr≤0.1"),
+        constraints=parse_constraints(["precision>=0.9", "fpr≤0.1"]),
         prior_given=True,
         weighted=True,
         fingerprint="12-00ff",
@@ -194,7 +195,7 @@ def without(key):
         ("[1, 2]", 'expected an object with "schema"'),
         ("null", 'expected an object with "schema"'),
         (document(schema="other/thing"), 'expected an object with "schema"'),
-        (document(schema_version=1), "its schema version is 1, this surecut reads 2"),
+        (document(schema_version=1), "its schema version is 1, this surecut reads 3"),
         (without("schema_version"), "its schema version is None"),
         (without("threshold"), "'threshold' is missing"),
         (without("interval"), "'interval' is missing"),

@@ -6,6 +6,8 @@ Every message says what was expected, what came, and what to do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,12 +108,34 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
     if scores.dtype.kind == "f" and scores.dtype.itemsize <= 8:
         return scores
     try:
+        if scores.dtype.kind in "mM":
+            raise TypeError("turn dates and durations into numbers, of seconds, say")
         if scores.dtype.kind == "c":
             raise TypeError("complex numbers have no order")
-        return scores.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        with np.errstate(over="ignore"):  # a long double beyond a double is told below
+            doubles = scores.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         kind = "text" if scores.dtype.kind in "US" else f"values of type {scores.dtype}"
         raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
+    if scores.dtype.kind == "O":
+        inexact = [value for value in scores.tolist() if not _fits_double(value)]
+    elif scores.dtype.kind == "f":
+        inexact = scores[(doubles.astype(scores.dtype) != scores) & ~np.isnan(scores)].tolist()
+    else:
+        inexact = []
+    if inexact:
+        raise ValueError(
+            f"{name} holds {inexact[0]!s} and {len(inexact) - 1} other numbers that are no doubles, so that different "
+            "scores could become one: round them, to 15 digits at most, or rank the scores"
+        )
+    return doubles
+
+
+def _fits_double(value: Any) -> bool:
+    """Whether a number of Python's own has a double that no other such number has: up to 15 decimal digits."""
+    if isinstance(value, Decimal):
+        return not value.is_finite() or len(value.normalize().as_tuple().digits) <= 15 or Decimal(float(value)) == value
+    return not isinstance(value, Fraction) or Fraction(float(value)) == value
 
 
 def as_doubles(scores: NDArray[Any], room: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -159,6 +183,11 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
         )
     if not weights.any():
         raise ValueError(f"{name} is zero in all {rows} rows: nothing is left to tune on")
+    with np.errstate(over="ignore"):
+        if np.isinf(weights.sum()):
+            raise ValueError(
+                f"{name} adds up to more than a float holds, got weights up to {weights.max():g}: scale it"
+            )
     return weights
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut import _kernels
 from surecut.confusion import Confusion
-from surecut.constraints import Constraint, InfeasibleError
+from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.cut import Cut
 from surecut.metrics import Metric, get_metric
 
@@ -28,6 +28,10 @@ TIE = 1e-12
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 """What a sum of four rounded products may be off, relatively to its largest values."""
+
+
+class UndefinedMetricError(ValueError):
+    """The metric is 0/0 at every cut of these rows."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,9 @@ class Candidates:
             allowed &= constraint.is_met(confusion)
         if not allowed.any():
             raise self._infeasible(metric, confusion, constraints)
-        values = np.where(allowed, values, -np.inf)
-        chosen = int((values >= self.least_tie(metric, prior, values.max())).argmax())
+        least = self.least_tie(metric, prior, float(values[allowed].max()))
+        with np.errstate(invalid="ignore"):
+            chosen = int((allowed & (values >= least)).argmax())
         lower, upper = float(self.rejected[chosen]), float(self.accepted[chosen])
         return Cut(
             threshold=place(lower, upper, self.sample.dtype),
@@ -84,7 +89,7 @@ class Candidates:
             interval=(lower, upper),
             prior=prior,
             prior_given=self.sample.given_prior is not None,
-            constraints=tuple(map(str, constraints)),
+            constraints=constraints,
             rows=self.sample.rows,
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
@@ -135,11 +140,9 @@ class Candidates:
         Counts give exact values. Weights, and rates at a prior that was given, carry rounding of the size of the
         metric's extreme values, which must not choose among cuts that are worth nothing.
         """
-        tie = TIE * abs(best)
         if self.sample.weighted or self.sample.given_prior is not None:
-            corners = metric.evaluate(_corners(prior))
-            tie += ROUNDING * float(np.nanmax(np.abs(corners), initial=0.0))
-        return best - tie
+            return float(least_tie(best, rounding_of(metric, prior)))
+        return float(least_tie(best))
 
     def at_prior(self) -> Confusion:
         """What metrics see: the counts, or the rates at a prior that was given."""
@@ -149,17 +152,52 @@ class Candidates:
 
     def _infeasible(self, metric: Metric, confusion: Confusion, constraints: tuple[Constraint, ...]) -> ValueError:
         if not constraints:
-            return ValueError(f"{metric.name} is undefined at every cut of these {self.sample.rows} rows")
+            return UndefinedMetricError(f"{metric.name} is undefined at every cut of these {self.sample.rows} rows")
         unmet = [constraint for constraint in constraints if not constraint.is_met(confusion).any()]
         if not unmet:
-            listed = " and ".join(map(str, constraints))
-            return InfeasibleError(f"each of {listed} can be met by some cut, but no cut meets all of them")
+            return InfeasibleError(
+                f"each of {listed(constraints)} can be met by some cut, but no cut meets all of them"
+            )
         worst = unmet[0]
         levels = np.asarray(worst.quantity.evaluate(confusion))
         if np.isnan(levels).all():
             return InfeasibleError(f"no cut meets {worst}: {worst.quantity.name} is undefined at every cut")
         best, which = (np.nanmax(levels), "highest") if worst.sense == ">=" else (np.nanmin(levels), "lowest")
         return InfeasibleError(f"no cut meets {worst}: the {which} {worst.quantity.name} attainable is {best:.6g}")
+
+
+def least_tie(best: Any, rounding: Any = 0.0) -> Any:
+    """The smallest values that tie with some best ones: 1e-12 below them, relatively, and less what is rounding.
+
+    >>> float(least_tie(0.5)), float(least_tie(np.inf)), float(least_tie(-np.inf))
+    (0.4999999999995, inf, -inf)
+    """
+    return best - (TIE * np.abs(np.where(np.isfinite(best), best, 0.0)) + rounding)
+
+
+def rounding_of(metric: Metric, prior: Any) -> Any:
+    """By how much values of weighted rows may be off at each prior: a few ulp of the metric's extreme values there."""
+    fp, fn = (np.asarray(0 * prior), np.asarray(1 - prior)), (np.asarray(0 * prior), np.asarray(prior))
+    sizes = [np.zeros(np.shape(prior))]
+    with np.errstate(invalid="ignore", divide="ignore"):  # classes that are absent
+        for false_positive in fp:
+            for false_negative in fn:
+                corner = Confusion(
+                    tp=prior - false_negative, fp=false_positive, fn=false_negative, tn=1 - prior - false_positive
+                )
+                size = np.abs(np.asarray(metric.evaluate(corner), dtype=float))
+                sizes.append(np.where(np.isfinite(size), size, 0.0))
+    return ROUNDING * np.max(sizes, axis=0)
+
+
+def bound_of(metric: Metric, best_corner: Confusion) -> Any:
+    """What a metric is at most inside a box of confusions, of which the corner with fewest errors is given.
+
+    Where it is undefined there, as 0/0 is, it is not bounded: what stands beside the corner may be anything.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        bounds = np.asarray(metric.evaluate(best_corner), dtype=float)
+    return np.where(np.isnan(bounds), np.inf, bounds)
 
 
 def place(lower: float, upper: float, dtype: np.dtype[Any]) -> float:
@@ -187,18 +225,34 @@ def fingerprint(rows: int, checksum: int) -> str:
 
 
 def candidates_of(
-    accepted: NDArray[np.uint64], rejected: NDArray[np.uint64], counts: NDArray[Any], sample: Sample
+    accepted: NDArray[np.uint64], rejected: NDArray[np.uint64], counts: NDArray[Any], sample: Sample, absent: Any = 0
 ) -> Candidates:
-    """Candidates from entries in descending order: lowest and highest key of each, and its weight by class."""
-    above = np.concatenate((np.zeros((1, 2), dtype=counts.dtype), np.cumsum(counts, axis=0)))
-    fp, tp = above[:, 0], above[:, 1]
+    """Candidates from entries in descending order: lowest and highest key of each, and its weight by class.
+
+    `absent` is the weight, by class, of rows that have no score, which no cut accepts.
+    """
     largest, smallest = np.array([np.inf]), np.array([-np.inf])
     return Candidates(
         accepted=np.concatenate((largest, _kernels.scores_of_keys(accepted))),
         rejected=np.concatenate((_kernels.scores_of_keys(rejected), smallest)),
-        confusion=Confusion(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp),
+        confusion=confusion_of(counts, absent),
         sample=sample,
     )
+
+
+def confusion_of(counts: NDArray[Any], absent: Any = 0) -> Confusion:
+    """The confusion of every cut of entries in descending order, by their weight by class: none accepted, then each.
+
+    `absent` is the weight, by class, of rows that no cut accepts. Weights are added up from both ends: a remainder of
+    a subtraction would not be 0 where nothing is left, and a cell of small weights would drown beside large ones.
+    """
+    zero = np.zeros((1, 2), dtype=counts.dtype)
+    above = np.concatenate((zero, np.cumsum(counts, axis=0)))
+    if counts.dtype.kind == "f":
+        below = np.concatenate((zero, np.cumsum(counts[::-1], axis=0)))[::-1] + absent
+    else:
+        below = above[-1] - above + absent
+    return Confusion(tp=above[:, 1], fp=above[:, 0], fn=below[:, 1], tn=below[:, 0])
 
 
 class Hull(Candidates):
@@ -217,31 +271,57 @@ class Hull(Candidates):
 
 
 def hull_of(candidates: Candidates) -> Hull:
-    """The vertices of the upper hull of (FP, TP), by dropping points below the chord of their neighbours.
+    """The vertices of the upper hull of (FP, TP), and what takes their place for a metric that is undefined at some.
 
-    A point below a chord of two others is no vertex, so all such points go at once, again and again; what is left
-    after some rounds is cleaned by one monotone chain. The first point on the first edge is kept too: a metric that is
-    undefined where nothing is predicted, as precision is, has its highest best cut there.
+    A linear-fractional metric is undefined where its denominator is 0: nowhere, at one corner, or along one side of
+    the box of confusions. Its best cut is a vertex of the hull of all other cuts. Those at a side (no FP, no TP, no TN
+    or no FN) and those at the corner where nothing, or everything, is accepted are the first or the last ones; those
+    without any error are one. So beside each of these gaps the hull is continued.
     """
     confusion = candidates.confusion.ready_for_products()
-    fp, tp = confusion.fp, confusion.tp
-    kept = np.flatnonzero(np.concatenate(([True], (np.diff(fp) > 0) | (np.diff(tp) > 0))))
+    fp, tp, fn, tn = confusion.fp, confusion.tp, confusion.fn, confusion.tn
+    last = len(tp) - 1
+    vertices = _upper_hull(fp, tp, np.arange(last + 1))
+    kept = [vertices]
+    for some in (fp, tp, fp + tp):
+        if some[last] > 0:
+            first = int((some > 0).argmax())
+            kept.append(_upper_hull(fp, tp, np.arange(first, vertices[np.searchsorted(vertices, first)] + 1)))
+    for some in (tn, fn, fn + tn):
+        if some[0] > 0:
+            end = last - int((some[::-1] > 0).argmax())
+            before = vertices[np.searchsorted(vertices, end, side="right") - 1]
+            kept.append(_upper_hull(fp, tp, np.arange(before, end + 1)))
+    for perfect in np.flatnonzero((fp == 0) & (fn == 0)).tolist():
+        before = vertices[max(0, int(np.searchsorted(vertices, perfect)) - 1)]
+        after = vertices[min(len(vertices) - 1, int(np.searchsorted(vertices, perfect, side="right")))]
+        others = np.arange(before, after + 1)
+        kept.append(_upper_hull(fp, tp, others[others != perfect]))
+    which = np.unique(np.concatenate(kept))
+    return Hull(
+        accepted=candidates.accepted[which],
+        rejected=candidates.rejected[which],
+        confusion=candidates.confusion[which],
+        sample=candidates.sample,
+    )
+
+
+def _upper_hull(fp: NDArray[Any], tp: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The vertices among some points, in order, by dropping points below the chord of their neighbours.
+
+    A point below a chord of two others is no vertex, so all such points go at once, again and again; what is left
+    after some rounds is cleaned by one monotone chain.
+    """
+    if len(kept) < 3:
+        return kept
+    moves = (np.diff(fp[kept]) != 0) | (np.diff(tp[kept]) != 0)
+    kept = kept[np.concatenate(([True], moves))]
     for _ in range(64):
         inner = _above_chord(fp[kept], tp[kept])
         if inner.all():
-            break
+            return kept
         kept = kept[np.concatenate(([True], inner, [True]))]
-    else:
-        kept = _monotone_chain(fp, tp, kept)
-    if len(kept) > 1:
-        kept = np.insert(kept, 1, _first_on_edge(fp, tp, kept[1]))
-        kept = np.unique(kept)
-    return Hull(
-        accepted=candidates.accepted[kept],
-        rejected=candidates.rejected[kept],
-        confusion=candidates.confusion[kept],
-        sample=candidates.sample,
-    )
+    return _monotone_chain(fp, tp, kept)
 
 
 def _above_chord(fp: NDArray[Any], tp: NDArray[Any]) -> NDArray[np.bool_]:
@@ -249,18 +329,6 @@ def _above_chord(fp: NDArray[Any], tp: NDArray[Any]) -> NDArray[np.bool_]:
     left = (fp[1:-1] - fp[:-2]) * (tp[2:] - tp[1:-1])
     right = (tp[1:-1] - tp[:-2]) * (fp[2:] - fp[1:-1])
     return np.asarray(right > left)
-
-
-def _first_on_edge(fp: NDArray[Any], tp: NDArray[Any], vertex: int) -> int:
-    """The first point after the origin that lies on the line from it to a vertex: at the latest the vertex itself."""
-    between = slice(1, vertex + 1)
-    return 1 + int((tp[between] * fp[vertex] == fp[between] * tp[vertex]).argmax())
-
-
-def _corners(prior: float) -> Confusion:
-    """The extreme confusions at a prior, in rates."""
-    fp, fn = np.array([0.0, 0.0, 1 - prior, 1 - prior]), np.array([0.0, prior, 0.0, prior])
-    return Confusion(tp=prior - fn, fp=fp, fn=fn, tn=1 - prior - fp)
 
 
 def _monotone_chain(fp: NDArray[Any], tp: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[np.intp]:

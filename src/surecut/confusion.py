@@ -10,10 +10,13 @@ import numpy as np
 from surecut._inputs import as_labels, as_predictions, as_weights, plain_number, require_same_length
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 LARGE = 2**31
 """From so many rows on, products of two counts may exceed 64-bit integers."""
+
+LARGEST_FACTOR = 1e150
+"""Products of two floats between one over this and this are floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +95,30 @@ class Confusion:
         return Confusion(self.tp * positive, self.fp * negative, self.fn * positive, self.tn * negative)
 
     def ready_for_products(self) -> Confusion:
-        """The same cells; as floats where counts are so large that a product of two would not fit 64-bit integers.
+        """The same cells, up to a power of two, so that a product of two of them is neither rounded nor out of range.
+
+        Counts become floats where a product of two would not fit 64-bit integers; weights are scaled where it would
+        not fit a float.
 
         >>> Confusion(tp=8, fp=2, fn=4, tn=10**12).ready_for_products()
         Confusion(tp=8.0, fp=2.0, fn=4.0, tn=1000000000000.0)
         """
-        if np.asarray(self.tp).dtype.kind not in "iu" or np.max(self.total, initial=0) < LARGE:
+        total = np.asarray(self.total)
+        if total.dtype.kind in "iu" and np.max(total, initial=0) < LARGE:
             return self
-        cells = (self.tp, self.fp, self.fn, self.tn)
-        return Confusion(*(plain_number(np.asarray(cell, dtype=float)) for cell in cells))
+        cells = [np.asarray(cell, dtype=float) for cell in (self.tp, self.fp, self.fn, self.tn)]
+        total = total.astype(float)
+        if np.max(total, initial=0) > LARGEST_FACTOR or np.min(total, initial=1, where=total > 0) < 1 / LARGEST_FACTOR:
+            _, exponent = np.frexp(total)
+            cells = [np.ldexp(cell, -exponent) for cell in cells]
+        elif self.tp is cells[0]:
+            return self
+        return Confusion(*map(plain_number, cells))
+
+    def where(self, condition: NDArray[np.bool_], other: Confusion) -> Confusion:
+        """These cells where a condition holds, another's elsewhere."""
+        pairs = ((self.tp, other.tp), (self.fp, other.fp), (self.fn, other.fn), (self.tn, other.tn))
+        return Confusion(*(np.where(condition, mine, theirs) for mine, theirs in pairs))
 
     def __add__(self, other: Confusion) -> Confusion:
         return Confusion(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn, self.tn + other.tn)

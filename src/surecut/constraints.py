@@ -12,7 +12,7 @@ import numpy as np
 
 from surecut._inputs import plain_name
 from surecut.confusion import Confusion
-from surecut.metrics import ALIASES, CATALOGUE, Cells, LinearFractionalMetric, Metric, get_metric
+from surecut.metrics import ALIASES, CATALOGUE, WITH_PARAMETERS, CellRatio, Metric, get_metric
 
 TOLERANCE = 1e-12
 """A level counts as reached when it is missed by no more than this, which is rounding."""
@@ -23,26 +23,20 @@ class InfeasibleError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rate(LinearFractionalMetric):
+class Rate(CellRatio):
     """A share that a constraint may bound; not a metric, since larger is not better."""
 
-    name: str
-    numerator: Cells
-    denominator: Cells
     on_hull = False
-
-    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
-        return self.numerator, self.denominator
 
 
 RATES = {
     rate.name: rate
     for rate in (
-        Rate("predicted_positive_rate", (1, 1, 0, 0), (1, 1, 1, 1)),
-        Rate("false_positive_rate", (0, 1, 0, 0), (0, 1, 0, 1)),
-        Rate("false_negative_rate", (0, 0, 1, 0), (1, 0, 1, 0)),
-        Rate("false_discovery_rate", (0, 1, 0, 0), (1, 1, 0, 0)),
-        Rate("false_omission_rate", (0, 0, 1, 0), (0, 0, 1, 1)),
+        Rate((1, 1, 0, 0), (1, 1, 1, 1), name="predicted_positive_rate"),
+        Rate((0, 1, 0, 0), (0, 1, 0, 1), name="false_positive_rate"),
+        Rate((0, 0, 1, 0), (1, 0, 1, 0), name="false_negative_rate"),
+        Rate((0, 1, 0, 0), (1, 1, 0, 0), name="false_discovery_rate"),
+        Rate((0, 0, 1, 0), (0, 0, 1, 1), name="false_omission_rate"),
     )
 }
 RATE_ALIASES = {"fpr": "false_positive_rate", "fnr": "false_negative_rate", "fdr": "false_discovery_rate"}
@@ -80,7 +74,9 @@ class Constraint:
         return np.logical_or.reduce([*(self.is_met(corner) for corner in corners), *undefined])
 
     def __str__(self) -> str:
-        return f"{self.quantity.name}{self.sense}{self.level:g}"
+        short = f"{self.level:g}"
+        level = short if float(short) == self.level else repr(float(self.level))
+        return f"{_spelled(self.quantity)}{self.sense}{level}"
 
 
 ConstraintLike = str | Constraint | tuple[Any, ...]
@@ -95,26 +91,41 @@ def parse_constraints(constraint: ConstraintLike | Iterable[ConstraintLike] | No
     return tuple(_parse(one) for one in constraint)
 
 
+def listed(constraints: Iterable[Constraint]) -> str:
+    """Constraints for people."""
+    return " and ".join(map(str, constraints))
+
+
+def _spelled(quantity: Metric) -> str:
+    """The quantity as `_quantity` reads it: by name, and with its parameters where a name does not determine it."""
+    if quantity.name not in WITH_PARAMETERS:
+        return quantity.name
+    return f"{quantity.name}({', '.join(f'{name}={value:g}' for name, value in quantity.parameters().items())})"
+
+
 def _parse(constraint: ConstraintLike) -> Constraint:
     if isinstance(constraint, Constraint):
         return constraint
     if isinstance(constraint, str):
-        match = re.fullmatch(r"\s*([\w.\- ]+?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
+        match = re.fullmatch(r"\s*([\w.\- ]+?(?:\([^()]*\))?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
         if match is None:
             raise ValueError(f"expected a constraint like 'precision>=0.9', with >= or <=, got {constraint!r}")
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)
-        return _make(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
+        return make_constraint(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
     if len(constraint) == 2:
         quantity = _quantity(constraint[0])
         sense = "<=" if isinstance(quantity, Rate) else ">="
-        return _make(quantity, sense, _number(constraint[1], constraint))
+        return make_constraint(quantity, sense, _number(constraint[1], constraint))
     if len(constraint) == 3 and constraint[1] in (">=", "<="):
-        return _make(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
+        return make_constraint(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
     raise ValueError(f"expected a constraint like ('precision', 0.9) or ('fpr', '<=', 0.1), got {constraint!r}")
 
 
-def _make(quantity: Metric, sense: str, level: float) -> Constraint:
+def make_constraint(quantity: Metric, sense: str, level: float) -> Constraint:
+    """A constraint, checked."""
+    if sense not in (">=", "<="):
+        raise ValueError(f"the sense of a constraint must be >= or <=, got {sense!r}")
     if not np.isfinite(level):
         raise ValueError(f"the level of a constraint must be finite, got {quantity.name}{sense}{level}")
     return Constraint(quantity, sense, level)
@@ -128,7 +139,7 @@ def _number(level: Any, constraint: Any) -> float:
 
 
 def _quantity(name: Any) -> Metric:
-    if not isinstance(name, str):
+    if not isinstance(name, str) or "(" in name:
         return get_metric(name)
     plain = plain_name(name)
     plain = RATE_ALIASES.get(plain, plain)

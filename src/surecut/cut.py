@@ -17,10 +17,12 @@ import numpy as np
 
 from surecut._inputs import as_scores, require_no_nan
 from surecut.confusion import Confusion
+from surecut.constraints import RATES, Constraint, Rate, listed, make_constraint
 from surecut.metrics import (
     CATALOGUE,
     WITH_PARAMETERS,
     Affine,
+    CellRatio,
     KnownAt,
     LinearFractional,
     LinearFractionalMetric,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SCHEMA = "surecut/cut"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Cut:
     interval: tuple[float, float]
     prior: float
     prior_given: bool = False
-    constraints: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     confidence: float | None = None
     rows: int = 0
     weighted: bool = False
@@ -174,7 +176,7 @@ class Cut:
             "metric": metric_to_dict(self.metric, self.prior),
             "prior": self.prior,
             "prior_given": self.prior_given,
-            "constraints": list(self.constraints),
+            "constraints": [constraint_to_dict(one, self.prior) for one in self.constraints],
             "confidence": self.confidence,
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
             "tuning": {
@@ -210,7 +212,7 @@ class Cut:
             interval=(number_from_json(lower), number_from_json(upper)),
             prior=float(document["prior"]),
             prior_given=bool(document["prior_given"]),
-            constraints=tuple(str(one) for one in document["constraints"]),
+            constraints=tuple(map(constraint_from_dict, document["constraints"])),
             confidence=None if document["confidence"] is None else float(document["confidence"]),
             rows=int(tuning["rows"]),
             weighted=bool(tuning["weighted"]),
@@ -222,7 +224,7 @@ class Cut:
         )
 
     def __str__(self) -> str:
-        subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        subject = f" subject to {listed(self.constraints)}" if self.constraints else ""
         if self.confidence is not None:
             subject += f" ({100 * self.confidence:.4g} % confidence)"
         given = " (given)" if self.prior_given else ""
@@ -405,6 +407,10 @@ def metric_from_dict(document: dict[str, Any]) -> Metric:
     if cls := ours.get(document["type"]):
         return cls(**document["parameters"])
     name, parameters = str(document["name"]), document["parameters"]
+    if document["type"] == Rate.__name__ and name in RATES:
+        return RATES[name]
+    if document["type"] == CellRatio.__name__:
+        return LinearFractional.from_cells(**parameters, name=name)
     if document["type"] == LinearFractional.__name__ and parameters:
         coefficients = {key: Affine(**one) if isinstance(one, dict) else one for key, one in parameters.items()}
         return LinearFractional(**coefficients, name=name)
@@ -412,6 +418,18 @@ def metric_from_dict(document: dict[str, Any]) -> Metric:
         a, b, prior = (document["coefficients"][key] for key in ("a", "b", "prior"))
         return LinearFractional(*(KnownAt(one, prior) for one in (*a, *b)), name=name)
     return UnknownMetric(str(document["name"]))
+
+
+def constraint_to_dict(constraint: Constraint, prior: float) -> dict[str, Any]:
+    """The constraint with its quantity's parameters, to the last bit of its level."""
+    quantity = metric_to_dict(constraint.quantity, prior)
+    return {"quantity": quantity, "sense": constraint.sense, "level": constraint.level}
+
+
+def constraint_from_dict(document: dict[str, Any]) -> Constraint:
+    """The constraint again."""
+    level, sense = number_from_json(document["level"]), str(document["sense"])
+    return make_constraint(metric_from_dict(document["quantity"]), sense, level)
 
 
 @dataclass(frozen=True)

@@ -21,22 +21,33 @@ import difflib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
 from inspect import signature
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut import _sklearn_names
 from surecut._inputs import plain_name, plain_number
-from surecut.confusion import Confusion
+from surecut.confusion import LARGE, Confusion
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Cells = tuple[Any, Any, Any, Any]
 """Weights of (tp, fp, fn, tn) in a linear function."""
+
+NOISE = 8 * float(np.finfo(float).eps)
+"""What a sum of four rounded products may be off, relatively to their sizes."""
+
+LINE = (0.137, 0.5, 0.811)
+"""Priors at which a coefficient is compared with a straight line."""
+
+DIGITS = 9
+"""Weights of no more decimals than this are counted with as whole numbers."""
 
 Coefficient = float | Callable[[float], float]
 """A number, or a function of the prior."""
@@ -158,7 +169,7 @@ class LinearFractionalMetric(Metric):
 
     def evaluate(self, confusion: Confusion) -> Any:
         confusion = confusion.ready_for_products()  # the weights of some metrics are counts themselves
-        numerator, denominator = self.cells(confusion.positives, confusion.negatives)
+        numerator, denominator = _in_whole_numbers(*self.cells(confusion.positives, confusion.negatives))
         with np.errstate(invalid="ignore", divide="ignore"):
             top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
             return plain_number(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
@@ -470,6 +481,36 @@ class KnownAt:
 
 
 @dataclass(frozen=True)
+class CellRatio(LinearFractionalMetric):
+    """A metric of one's own by its cells: weights of (tp, fp, fn, tn) above and below the bar.
+
+    Whole weights, and decimal ones such as 0.1, are counted with exactly: what is 0/0 in the formula is undefined,
+    and what is equal in the formula ties.
+
+    >>> npv = CellRatio((0, 0, 0, 1), (0, 0, 1, 1), name="npv")
+    >>> npv.evaluate(Confusion(tp=4, fp=1, fn=0, tn=0))
+    nan
+    """
+
+    numerator: Cells
+    denominator: Cells
+    name: str = field(default="linear_fractional", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for what in ("numerator", "denominator"):
+            weights = getattr(self, what)
+            if len(weights) != 4 or not all(isinstance(one, Real) and math.isfinite(one) for one in weights):
+                raise ValueError(f"the {what} must be four finite weights, of (tp, fp, fn, tn), got {weights}")
+            object.__setattr__(self, what, tuple(int(one) if one == int(one) else float(one) for one in weights))
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return self.numerator, self.denominator
+
+    def parameters(self) -> dict[str, Any]:
+        return {"numerator": list(self.numerator), "denominator": list(self.denominator)}
+
+
+@dataclass(frozen=True)
 class LinearFractional(LinearFractionalMetric):
     """A metric of one's own: (a₀ + a₁ FP + a₂ FN) / (b₀ + b₁ FP + b₂ FN), in rates.
 
@@ -505,12 +546,9 @@ class LinearFractional(LinearFractionalMetric):
         numerator: tuple[float, float, float, float],
         denominator: tuple[float, float, float, float],
         name: str = "linear_fractional",
-    ) -> LinearFractional:
+    ) -> CellRatio:
         """The metric from its weights of (tp, fp, fn, tn), for people who think in counts."""
-        coefficients: list[Coefficient] = []
-        for tp, fp, fn, tn in (numerator, denominator):
-            coefficients += [Affine(tn, tp - tn), fp - tn, fn - tp]
-        return cls(*coefficients, name=name)
+        return CellRatio(numerator, denominator, name=name)
 
     def parameters(self) -> dict[str, Any]:
         """The coefficients; none if one of them is a function that only Python knows."""
@@ -524,8 +562,29 @@ class LinearFractional(LinearFractionalMetric):
         return (a0, a1, a2), (b0, b1, b2)
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        if self._constant_cells is not None:
+            return self._constant_cells
         a0, a1, a2, b0, b1, b2 = self._at(positives / (positives + negatives))
         return _in_cells((a0, a1, a2), positives, negatives), _in_cells((b0, b1, b2), positives, negatives)
+
+    @cached_property
+    def _constant_cells(self) -> tuple[Cells, Cells] | None:
+        """The weights of the cells, where they do not depend on the prior; None where they do.
+
+        A constant c₀(1 − P) + c₁P is worth c₀ to each negative row and c₁ to each positive one.
+        """
+        found = []
+        for constant, of_fp, of_fn in ((self.a0, self.a1, self.a2), (self.b0, self.b1, self.b2)):
+            ends, per_fp, per_fn = _ends_of_line(constant), _ends_of_line(of_fp), _ends_of_line(of_fn)
+            if ends is None or per_fp is None or per_fn is None or per_fp[0] != per_fp[1] or per_fn[0] != per_fn[1]:
+                return None
+            tn, tp = ends
+            fp, fn = (
+                float(without_rounding(one[0] + whole, abs(one[0]) + abs(whole)))
+                for one, whole in ((per_fp, tn), (per_fn, tp))
+            )
+            found.append((tp, fp, fn, tn))
+        return found[0], found[1]
 
     def _at(self, prior: Any) -> list[Any]:
         """The six coefficients at a prior, or at an array of priors, which as a rule are all the same."""
@@ -544,6 +603,7 @@ class MCC(Metric):
     needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
+        confusion = confusion.ready_for_products()
         positives, negatives = confusion.positives, confusion.negatives
         covariance = confusion.tp * _float(negatives) - confusion.fp * _float(positives)
         predicted = _float(confusion.predicted_positives)
@@ -560,7 +620,8 @@ class GMean(Metric):
     needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
-        return plain_number(np.sqrt(confusion.tp / confusion.positives * (confusion.tn / confusion.negatives)))
+        sensitivity = _share(confusion.tp, confusion.positives)
+        return plain_number(np.sqrt(sensitivity * _share(confusion.tn, confusion.negatives)))
 
 
 @dataclass(frozen=True)
@@ -572,10 +633,10 @@ class HMean(Metric):
     needs_negatives = True
 
     def evaluate(self, confusion: Confusion) -> Any:
-        sensitivity = np.asarray(confusion.tp / confusion.positives)
-        specificity = np.asarray(confusion.tn / confusion.negatives)
-        both = sensitivity + specificity
-        return plain_number(np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both > 0))
+        sensitivity = _share(confusion.tp, confusion.positives)
+        specificity = _share(confusion.tn, confusion.negatives)
+        both = sensitivity + specificity  # NaN where a class is absent, and so is the value
+        return plain_number(np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both != 0))
 
 
 @dataclass(frozen=True)
@@ -756,19 +817,82 @@ def _parameter(number: str, part: str) -> float:
 
 
 def _dot(weights: Cells, confusion: Confusion) -> Any:
-    """Weighted sum of the cells; absent cells are not added, so that 0 · inf never arises."""
+    """Weighted sum of the cells; absent cells are not added, so that 0 · inf never arises.
+
+    Where terms of both signs cancel up to rounding, the sum is 0: such a remainder must neither be taken for a value
+    nor be divided by.
+    """
     terms = [
         weight * np.asarray(cell)
         for weight, cell in zip(weights, (confusion.tp, confusion.fp, confusion.fn, confusion.tn), strict=True)
         if np.ndim(weight) or weight != 0
     ]
-    return sum(terms[1:], np.asarray(terms[0], dtype=float)) if terms else np.zeros(np.shape(confusion.tp))
+    if not terms:
+        return np.zeros(np.shape(confusion.tp))
+    total = sum(terms[1:], np.asarray(terms[0], dtype=float))
+    rounded = len(terms) > 1 and any(term.dtype.kind == "f" for term in terms)
+    if rounded and any(np.any(np.less(weight, 0)) for weight in weights):
+        return without_rounding(total, sum(map(np.abs, terms)))
+    return total
+
+
+def without_rounding(difference: Any, size: Any) -> Any:
+    """A difference of numbers of some size; 0 where it is no more than their rounding."""
+    return np.where(np.abs(difference) <= NOISE * size, 0.0, difference)
+
+
+def _in_whole_numbers(numerator: Cells, denominator: Cells) -> tuple[Cells, Cells]:
+    """Both functions times one power of ten that makes their weights whole, if a small one does: 0.1 means 1/10.
+
+    >>> _in_whole_numbers((0.1, -0.3, 0, 0), (1, 1, 1, 1))
+    ((1, -3, 0, 0), (10, 10, 10, 10))
+    """
+    weights = (*numerator, *denominator)
+    if any(type(weight) is float for weight in weights) and all(type(weight) in (float, int) for weight in weights):
+        return _scaled(weights)
+    return numerator, denominator
+
+
+@lru_cache(maxsize=256)
+def _scaled(weights: tuple[float, ...]) -> tuple[Cells, Cells]:
+    for digits in range(DIGITS + 1):
+        whole = [round(weight * 10**digits) for weight in weights]
+        if max(map(abs, whole)) >= LARGE:
+            break
+        if all(one / 10**digits == weight for one, weight in zip(whole, weights, strict=True)):
+            return _halves(whole)
+    return _halves(weights)
+
+
+def _halves(weights: Sequence[float]) -> tuple[Cells, Cells]:
+    tp, fp, fn, tn, *others = weights
+    return (tp, fp, fn, tn), tuple(others)  # type: ignore[return-value]  # four others
+
+
+def _share(part: Any, whole: Any) -> Any:
+    """A part of a whole; NaN where there is none."""
+    part, whole = _float(part), _float(whole)
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
 def _in_fp_fn(weights: Cells, prior: Any) -> Triple:
     """Rewrite a linear function of the cells in (1, FP, FN): TP = P − FN, TN = 1 − P − FP."""
     tp, fp, fn, tn = weights
     return plain_number(tp * prior + tn * (1 - prior)), plain_number(fp - tn), plain_number(fn - tp)
+
+
+def _ends_of_line(coefficient: Coefficient) -> tuple[float, float] | None:
+    """The values of a coefficient at the priors 0 and 1, if it is linear between them; None if it is not."""
+    if not callable(coefficient):
+        return float(coefficient), float(coefficient)
+    try:
+        start, end, *between = (float(coefficient(prior)) for prior in (0.0, 1.0, *LINE))
+    except (ArithmeticError, ValueError, TypeError):  # it is defined inside only, or known at one prior
+        return None
+    size = abs(start) + abs(end)
+    line = [start * (1 - prior) + end * prior for prior in LINE]
+    straight = all(abs(one - other) <= NOISE * size for one, other in zip(between, line, strict=True))
+    return (start, end) if math.isfinite(size) and straight else None
 
 
 def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
@@ -778,14 +902,17 @@ def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
     positives just enough that none of their two weights is negative leaves none negative at all, provided that the
     function is not negative on the box: 1 − FN, say, becomes TP, not a large sum that cancels.
     """
-    constant, of_fp, of_fn = coefficients
+    constant, of_fp, of_fn = (np.asarray(one, dtype=float) for one in coefficients)
     total = positives + negatives
-    tp = np.maximum(0.0, -np.asarray(of_fn, dtype=float))
-    rest = constant - tp * (positives / total)
+    tp = np.maximum(0.0, -of_fn)
+    charged = tp * (positives / total)
+    size = np.abs(constant) + charged + np.abs(of_fp) + np.abs(of_fn)
     with np.errstate(invalid="ignore", divide="ignore"):
-        tn = np.where(negatives == 0, 0.0, rest * (total / negatives))
+        per_negative = np.where(negatives == 0, 0.0, total / negatives)
+    tn = without_rounding(constant - charged, size) * per_negative
+    fp = without_rounding(tn + of_fp, size * np.maximum(per_negative, 1.0))
     tp = np.where(negatives == 0, constant, tp)
-    return tp[()], (tn + of_fp)[()], (tp + of_fn)[()], tn[()]
+    return tp[()], fp[()], (tp + of_fn)[()], tn[()]
 
 
 def _are_weights(*weights: float) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from surecut.constraints import listed
 from surecut.cut import amount, label_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def cut_html(cut: Cut) -> str:
         + (" (given)" if cut.prior_given else ""),
     }
     if cut.constraints:
-        facts["subject to"] = " and ".join(cut.constraints)
+        facts["subject to"] = listed(cut.constraints)
     return _card(rule, facts.items(), _confusion(cut.confusion))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.candidates import Candidates, Sample, candidates_of, fingerprint
+from surecut.candidates import Candidates, Sample, bound_of, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.counts import Counts, Parts, lie_in
@@ -231,7 +231,7 @@ def _promising(edges: Candidates, objective: Objective) -> tuple[NDArray[np.bool
         reachable &= constraint.is_met_by_any((before, after, best_corner, worst_corner))
     values = np.asarray(metric.evaluate(confusion))
     values = np.where(feasible & ~np.isnan(values), values, -np.inf)
-    bounds = np.nan_to_num(np.asarray(metric.evaluate(best_corner)), nan=np.inf)  # 0/0 bounds nothing
+    bounds = bound_of(metric, best_corner)
     best = float(values.max())
     if best == -np.inf:
         return reachable, np.array([], dtype=np.intp)

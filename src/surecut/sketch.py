@@ -13,9 +13,18 @@ import numpy as np
 from surecut import _kernels
 from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
 from surecut._kernels import LARGEST_FINITE, FirstBins
-from surecut.candidates import Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
+from surecut.candidates import (
+    Candidates,
+    Hull,
+    Sample,
+    UndefinedMetricError,
+    bound_of,
+    candidates_of,
+    fingerprint,
+    hull_of,
+)
 from surecut.confusion import Confusion
-from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.constraints import ConstraintLike, InfeasibleError, parse_constraints
 from surecut.counts import Counts
 from surecut.cut import Cut
 from surecut.metrics import get_metric
@@ -24,6 +33,7 @@ from surecut.rows import BLOCK, NO_WEIGHTS
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from surecut.constraints import Constraint
     from surecut.metrics import Metric
 
 MAGIC, VERSION = b"surecut sketch\n", 1
@@ -44,6 +54,17 @@ class SketchCut(Cut):
 
     lower: float = float("nan")
     upper: float = float("nan")
+
+
+class CoarseSketchError(ValueError):
+    """No edge of a sketch's bins will do, but a threshold inside one of them may."""
+
+    def __init__(self, metric: Metric, constraints: tuple[Constraint, ...]) -> None:
+        subject = f"meets {' and '.join(map(str, constraints))}" if constraints else f"gives {metric.name} a value"
+        super().__init__(
+            f"no threshold at an edge of the sketch's bins {subject}, but one inside a bin may: use finer bins, "
+            "ScoreSketch(bits=...), or a ScoreTally of all scores"
+        )
 
 
 class ScoreSketch:
@@ -133,15 +154,19 @@ class ScoreSketch:
         if not measure.extremes_at_corners or not all(c.quantity.extremes_at_corners for c in constraints):
             raise ValueError(f"{measure.name} cannot be bounded inside a bin: tune it on a ScoreTally")
         edges, counts = self.candidates, self._counts[::-1]
-        cut = edges.best_cut(measure, constraints)
         before, after = edges.confusion[:-1], edges.confusion[1:]
         best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
         worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
         inside = counts.rows.sum(axis=1) > 1  # a single row cannot be parted
         for constraint_ in constraints:
             inside &= constraint_.is_met_by_any((before, after, best_corner, worst_corner))
-        bounds = np.asarray(measure.evaluate(best_corner), dtype=float)[inside]
-        upper = max(cut.value, float(np.nanmax(bounds, initial=-np.inf)))
+        try:
+            cut = edges.best_cut(measure, constraints)
+        except (InfeasibleError, UndefinedMetricError) as error:
+            if inside.any():
+                raise CoarseSketchError(measure, constraints) from error
+            raise
+        upper = max(cut.value, float(np.max(bound_of(measure, best_corner)[inside], initial=-np.inf)))
         known = {field.name: getattr(cut, field.name) for field in fields(cut)}
         return SketchCut(**known, lower=cut.value, upper=upper)
 

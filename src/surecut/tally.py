@@ -259,7 +259,9 @@ def tally_keys(
     rows = np.add.reduceat(np.column_stack((~is_positive, is_positive))[order].astype(np.int64), starts, axis=0)
     by_class = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
     sums = np.add.reduceat(by_class, starts, axis=0)
-    return ScoreTally(ordered[starts], sums, rows, np.add.reduceat(by_class**2, starts, axis=0), dtype)
+    with np.errstate(over="ignore"):  # squares beyond a float are infinite
+        squares = np.add.reduceat(by_class**2, starts, axis=0)
+    return ScoreTally(ordered[starts], sums, rows, squares, dtype)
 
 
 def sorted_with_class(

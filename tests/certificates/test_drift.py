@@ -9,6 +9,7 @@ import pytest
 
 from surecut import ScoreTally, tune_threshold, tune_thresholds
 from surecut.certificates.drift import _improbability, check_drift, check_label_drift
+from surecut.constraints import parse_constraints
 
 
 def draw(random, size, shift=0.0):
@@ -95,7 +96,7 @@ def test_constraints_are_told():
     found = check_drift(cut, tally(*draw(random, 2_000)))
     assert list(found.constraints) == ["precision>=0.7"]
     assert 0.5 < found.constraints["precision>=0.7"] < 0.9
-    assert found.best.constraints == ("precision>=0.7",)
+    assert found.best.constraints == parse_constraints("precision>=0.7")
 
 
 def test_improbability_of_overlapping_limits_is_one():

@@ -66,7 +66,7 @@ def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint
     return replace(
         cut,
         threshold=_just_above(cut.interval[0], cut.threshold, tally.dtype),
-        constraints=tuple(map(str, constraints)),
+        constraints=constraints,
         confidence=confidence,
     )
 

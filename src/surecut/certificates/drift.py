@@ -26,7 +26,7 @@ from surecut.certificates.counts import confusion_at
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits
-from surecut.constraints import InfeasibleError, parse_constraints
+from surecut.constraints import InfeasibleError
 from surecut.cut import UnknownMetric
 from surecut.metrics import FunctionMetric
 from surecut.tally import ScoreTally
@@ -167,9 +167,7 @@ def check_drift(
         value_at_then_prior=float(cut.metric.evaluate(confusion.at_prior(cut.prior)))
         if positives and negatives
         else math.nan,
-        constraints={
-            str(one): float(one.quantity.evaluate(confusion)) for one in parse_constraints(list(cut.constraints))
-        },
+        constraints={str(one): float(one.quantity.evaluate(confusion)) for one in cut.constraints},
         best=_best(cut, now),
         rows=positives + negatives,
         then_rows=int(before.rows.sum()),

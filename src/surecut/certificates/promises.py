@@ -22,7 +22,7 @@ from surecut.certificates.counts import at_prior, confusion_at
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.resampling import GroupedRows, resample
 from surecut.confusion import Confusion
-from surecut.constraints import Constraint, Rate, parse_constraints
+from surecut.constraints import Constraint, Rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,13 +37,12 @@ Limits = Callable[[Constraint, float], tuple[float, float]]
 
 
 def promises_of(
-    constraints: Sequence[str], confusion: Confusion, error: float, limits: Limits
+    constraints: Sequence[Constraint], confusion: Confusion, error: float, limits: Limits
 ) -> tuple[ConstraintPromise, ...]:
     """A promise for each constraint of a cut with a confusion."""
-    parsed = parse_constraints(list(constraints))
     found = []
-    for one in parsed:
-        lower, upper = limits(one, error / len(parsed))
+    for one in constraints:
+        lower, upper = limits(one, error / len(constraints))
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(one.quantity.evaluate(confusion))
         limit = lower if one.sense == ">=" else upper
@@ -100,7 +99,7 @@ def bootstrap_promises(
     cut: Cut, tally: ScoreTally, groups: GroupedRows | None, resamples: int, random_state: Any, error: float
 ) -> tuple[ConstraintPromise, ...]:
     """From resampled rows; right for large samples that did not tune the cut."""
-    quantities = [replace(cut, metric=one.quantity) for one in parse_constraints(list(cut.constraints))]
+    quantities = [replace(cut, metric=one.quantity) for one in cut.constraints]
     drawn = iter(resample(quantities, tally, False, groups, resamples, random_state, False))
 
     def limits(_: Constraint, each: float) -> tuple[float, float]:
@@ -122,10 +121,9 @@ def label_promises(
             return cluster_limits(one.quantity, pooled, cells.largest, each)
 
         return promises_of(cut.constraints, Confusion(*totals.sum(axis=0)), error, limits)
-    parsed = parse_constraints(list(cut.constraints))
-    each = error / len(parsed) / len(totals)
+    each = error / len(cut.constraints) / len(totals)
     found = []
-    for one in parsed:
+    for one in cut.constraints:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(one.quantity.evaluate(cells.confusion()), dtype=float)
         limits_of_labels = _of_labels(one, cells, totals, grouped, each)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from surecut.constraints import listed
 from surecut.cut import amount, label_text, label_to_json, number_to_json, positives_worth
 from surecut.metrics import CATALOGUE, NoTheoremError
 
@@ -182,7 +183,7 @@ def drift(report: DriftReport) -> None:
     if report.prior.moved and not math.isnan(report.value_at_then_prior):
         line(f"At the old share of positives {cut.metric.name} would be {report.value_at_then_prior:.4f} now.")
     if report.best is not None:
-        subject = f" subject to {' and '.join(cut.constraints)}" if cut.constraints else ""
+        subject = f" subject to {listed(cut.constraints)}" if cut.constraints else ""
         line(
             f"The best cut of these rows{subject} is {threshold(report.best.threshold)}, with {cut.metric.name} "
             f"{report.best.value:.4f}; the cut in use has {report.value.now:.4f} on them."

@@ -18,7 +18,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from surecut._kernels import ordered_keys, scores_of_keys
-from surecut.candidates import ROUNDING, TIE
 from surecut.confusion import Confusion
 from surecut.frames.engine_tables import table_beside
 from surecut.frames.grouped import (
@@ -217,20 +216,14 @@ class Groups:
         return Level(opened, [ENTRY, by], answer.select(ENTRY, by, KIND), *self._entries(answer, parents.group[parent]))
 
     def macro(self, entries: Entries, objective: Objective) -> MultilabelCut:
-        cuts = self._label_entries(entries).best_cuts(objective, self.names)
+        cuts = self._cuttable(entries).best_cuts(objective, self.names)
         thresholds, intervals, confusion, shared = cuts.thresholds, cuts.intervals, cuts.confusion, None
         if not cuts.defined.all():
             pooled = self.pooled([objective])[0]
             shared = pooled.threshold
             thresholds = np.where(cuts.defined, thresholds, shared)
             intervals = np.where(cuts.defined[:, None], intervals, pooled.interval)
-            at_shared = self._confusion_at(shared)
-            confusion = Confusion(
-                *(
-                    np.where(cuts.defined, getattr(confusion, cell), getattr(at_shared, cell))
-                    for cell in ("tp", "fp", "fn", "tn")
-                )
-            )
+            confusion = confusion.where(cuts.defined, self._confusion_at(shared))
         return self._result(objective, "macro", thresholds, intervals, confusion, shared=shared)
 
     def with_one_threshold(self, cut: Cut) -> MultilabelCut:
@@ -271,19 +264,22 @@ class Groups:
             intervals=intervals,
             rows=self.totals[0].sum(axis=1),
             shared_threshold=shared,
-            constraints=tuple(map(str, objective.constraints)),
+            constraints=objective.constraints,
             weighted=self.rows.weighted,
         )
 
     def _confusion_at(self, threshold: float) -> Confusion:
         """The confusion of each group at one threshold."""
-        negatives, positives = self.totals[1].T
-        accepted = np.zeros_like(self.totals[1])
+        accepted, rejected = np.zeros_like(self.totals[1]), self.totals[1]
         if threshold < np.inf:
-            above = self.rows.valid.filter(nw.col(SCORE) >= threshold)
-            accepted = self._by_class(self.rows.counted(above, *self.rows.keys))[1]
-        fp, tp = accepted.T
-        return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+            above, below = (
+                self.rows.valid.filter(nw.col(SCORE) >= threshold),
+                self.rows.valid.filter(nw.col(SCORE) < threshold),
+            )
+            accepted, rejected = (
+                self._by_class(self.rows.counted(some, *self.rows.keys))[1] for some in (above, below)
+            )
+        return Confusion(tp=accepted[:, 1], fp=accepted[:, 0], fn=rejected[:, 1], tn=rejected[:, 0])
 
     def _group_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int32]:
         """The number of each row's group."""
@@ -317,51 +313,29 @@ class Groups:
 
     def _promising(self, bins: Entries, objective: Objective) -> NDArray[np.bool_]:
         """Bins whose bound reaches the best edge of their group."""
-        metric = objective.metric
-        totals = self.totals[1][bins.group]
-        after = _from_above(bins)
-        before = after - bins.weight
+        downward = self._downward(bins)
+        return self._label_entries(bins, downward, bins.low[downward]).promising(objective)[downward]
 
-        def confusion(tp: Any, fp: Any) -> Confusion:
-            return Confusion(tp=tp, fp=fp, fn=np.maximum(totals[:, 1] - tp, 0), tn=np.maximum(totals[:, 0] - fp, 0))
-
-        def judged(tp: Any, fp: Any) -> NDArray[np.float64]:
-            some = confusion(tp, fp)
-            with np.errstate(invalid="ignore", divide="ignore"):  # groups of one class
-                values = np.asarray(metric.evaluate(some), dtype=float)
-                allowed = ~np.isnan(values)
-                for constraint in objective.constraints:
-                    allowed &= constraint.is_met(some)
-            return np.where(allowed, values, -np.inf)
-
-        edges = judged(after[:, 1], after[:, 0])
-        nothing = judged(0 * after[:, 1], 0 * after[:, 0])
-        starts = np.flatnonzero(np.concatenate(([True], bins.group[1:] != bins.group[:-1])))
-        best = np.maximum.reduceat(np.maximum(edges, nothing), starts)
-        best = np.repeat(best, np.diff(starts, append=len(edges)))
-        (fp_before, tp_before), (fp_after, tp_after) = before.T, after.T
-        corners = [(tp_after, fp_before), (tp_before, fp_after), (tp_before, fp_before), (tp_after, fp_after)]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            bounds = np.asarray(metric.evaluate(confusion(*corners[0])), dtype=float)
-            sizes = [np.abs(metric.evaluate(confusion(*corner))) for corner in corners]
-            scale = np.nanmax([*sizes, np.zeros(len(bounds))], axis=0)
-            reachable = np.ones(len(bounds), dtype=bool)
-            for constraint in objective.constraints:
-                reachable &= constraint.is_met_by_any([confusion(*corner) for corner in corners])
-        slack = TIE * np.abs(np.where(np.isfinite(best), best, 0.0)) + (ROUNDING * scale if self.rows.weighted else 0.0)
-        return np.asarray(reachable & ~np.isnan(bounds) & (bounds >= best - slack))
-
-    def _label_entries(self, entries: Entries) -> LabelEntries:
+    def _cuttable(self, entries: Entries) -> LabelEntries:
         """Descending, a bin as its highest score without weight and its lowest with all of it: no cut is in between."""
-        wide = entries.low < entries.high
-        first, last = (np.searchsorted(entries.group, np.arange(len(self.names)), side=s) for s in ("left", "right"))
-        downward = (first + last - 1)[entries.group] - np.arange(len(entries))  # within each group
+        wide, downward = entries.low < entries.high, self._downward(entries)
         twice = np.repeat(downward, 1 + wide[downward])
         is_top = wide[twice] & np.concatenate((twice[1:] == twice[:-1], [False]))
-        negative, positive = np.where(is_top, 0, entries.weight[twice].T)
         keys = np.where(is_top, entries.high[twice], entries.low[twice])
-        starts = np.searchsorted(entries.group[twice], np.arange(len(self.names) + 1))
-        return LabelEntries(starts, keys, positive, negative, self.totals[1], self.rows.dtype, self.rows.weighted)
+        return self._label_entries(entries, twice, keys, is_top)
+
+    def _downward(self, entries: Entries) -> NDArray[np.int64]:
+        """Positions of the entries in descending order within each group; its own inverse."""
+        first, last = (np.searchsorted(entries.group, np.arange(len(self.names)), side=s) for s in ("left", "right"))
+        return np.asarray((first + last - 1)[entries.group] - np.arange(len(entries)))
+
+    def _label_entries(
+        self, entries: Entries, order: NDArray[np.int64], keys: NDArray[np.uint64], is_empty: Any = False
+    ) -> LabelEntries:
+        negative, positive = np.where(is_empty, 0, entries.weight[order].T)
+        starts = np.searchsorted(entries.group[order], np.arange(len(self.names) + 1))
+        absent = np.zeros((len(self.names), 2), dtype=entries.weight.dtype)
+        return LabelEntries(starts, keys, positive, negative, absent, self.rows.dtype, self.rows.weighted)
 
 
 def _highest_so_far(group: NDArray[np.int32], high: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -412,12 +386,3 @@ def _in_parts(opened: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     value = nw.when(nw.col(IN_OCTAVES)).then(octave).otherwise(nw.col(SCORE))
     part = ((value - nw.col(OFFSET)) * nw.col(SCALE)).floor().clip(0.0, float(BINS))
     return opened.with_columns(part.cast(nw.Int64).alias(BIN)).drop(OFFSET, SCALE, IN_OCTAVES)
-
-
-def _from_above(bins: Entries) -> NDArray[Any]:
-    """Weight in each bin and those above it in its group."""
-    from_below = np.cumsum(bins.weight, axis=0)
-    ends = np.flatnonzero(np.append(bins.group[1:] != bins.group[:-1], True))
-    total = np.repeat(from_below[ends], np.diff(ends, prepend=-1), axis=0)
-    above: NDArray[Any] = total - from_below + bins.weight
-    return above

@@ -18,7 +18,7 @@ import numpy as np
 from surecut._inputs import LARGEST_EXACT_INTEGER, as_labels
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Sample, candidates_of
-from surecut.constraints import InfeasibleError
+from surecut.constraints import InfeasibleError, listed
 from surecut.counts import Counts
 from surecut.frames.columns import Columns, Missing
 from surecut.rows import SourceChangedError
@@ -72,8 +72,7 @@ def search_groups(rows: GroupedRows, objectives: list[Objective]) -> list[Cut]:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
     except InfeasibleError:
         if sample.rows > SHIPPED:
-            listed = " and ".join(map(str, objectives[0].constraints))
-            raise InfeasibleError(f"no cut meets {listed}") from None
+            raise InfeasibleError(f"no cut meets {listed(objectives[0].constraints)}") from None
         candidates = rows.tally().candidates  # which level is attainable only all scores tell
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
 

@@ -296,7 +296,7 @@ def _result(
         intervals=intervals,
         rows=np.full(len(names), source.rows, dtype=np.int64),
         shared_threshold=shared,
-        constraints=tuple(map(str, objective.constraints)),
+        constraints=objective.constraints,
         weighted=source.weighted,
         checksums=source.checksums() if checksums is None else checksums,
     )

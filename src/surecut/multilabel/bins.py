@@ -14,7 +14,7 @@ import numpy as np
 
 from surecut._inputs import as_doubles
 from surecut._kernels import FirstBins, Kernels, KeyRanges, compiled, first_bins
-from surecut.candidates import TIE
+from surecut.candidates import bound_of, least_tie
 from surecut.confusion import Confusion
 from surecut.counts import Counts
 from surecut.multilabel.search import LabelCuts, LabelEntries, has_classes, sorted_runs
@@ -100,8 +100,13 @@ class BinnedLabels:
             checksums[i] = checksum % 2**64
             Counts(found, found).move(int(one.half) - 1, int(one.half))
         needed, totals = needed_bins(counts, self._objective)
-        entries = self._entries(scores, is_positive, bins, counts, needed)
-        cuts = LabelEntries(*entries, totals, scores.dtype, weighted=False).best_cuts(self._objective, names)
+        starts, keys, positive, negative = self._entries(scores, is_positive, bins, counts, needed)
+        above = np.concatenate(
+            (np.zeros((1, 2), dtype=np.int64), np.cumsum(np.column_stack((negative, positive)), axis=0))
+        )
+        below = totals - (above[starts[1:]] - above[starts[:-1]])  # rows below a label's last needed bin
+        entries = LabelEntries(starts, keys, positive, negative, below, scores.dtype, weighted=False)
+        cuts = entries.best_cuts(self._objective, names)
         return replace(cuts, checksums=checksums)
 
     def _entries(
@@ -218,11 +223,10 @@ def _judged(
     tn, fn = totals[:, :1] - fp, totals[:, 1:] - tp
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(objective.metric.evaluate(Confusion(tp, fp, fn, tn)))
-        corner = Confusion(tp[:, 1:], fp[:, :-1], fn[:, 1:], tn[:, :-1])
-        bounds = np.nan_to_num(np.asarray(objective.metric.evaluate(corner)), nan=np.inf)  # 0/0 bounds nothing
+    bounds = bound_of(objective.metric, Confusion(tp[:, 1:], fp[:, :-1], fn[:, 1:], tn[:, :-1]))
     values = np.where(np.isnan(values), -np.inf, values)
     best = values.max(axis=1, keepdims=True)
-    least = best - TIE * np.abs(np.where(np.isinf(best), 0.0, best))
+    least = least_tie(best)
     occupied = tp[:, 1:] + fp[:, 1:] > tp[:, :-1] + fp[:, :-1]
     above_best = np.arange(bins) < values.argmax(axis=1)[:, None]
     needed = occupied & ~idle & np.where(above_best, bounds >= least, bounds > best)

@@ -16,8 +16,11 @@ import numpy as np
 
 from surecut.candidates import fingerprint
 from surecut.confusion import Confusion
+from surecut.constraints import Constraint, listed
 from surecut.cut import (
     Cut,
+    constraint_from_dict,
+    constraint_to_dict,
     label_from_json,
     label_to_json,
     metric_from_dict,
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "surecut/multilabel-cut"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 AVERAGES = ("macro", "micro", "samples")
 
@@ -111,7 +114,7 @@ class MultilabelCut:
     intervals: NDArray[np.float64]
     rows: NDArray[np.int64]
     shared_threshold: float | None = None
-    constraints: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     weighted: bool = False
     out_of_fold: bool = False
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
@@ -323,7 +326,7 @@ class MultilabelCut:
             intervals=np.column_stack((numbers("lower"), numbers("upper"))),
             rows=np.array(column("rows"), dtype=np.int64),
             shared_threshold=None if shared is None else number_from_json(shared),
-            constraints=tuple(str(one) for one in document["constraints"]),
+            constraints=tuple(map(constraint_from_dict, document["constraints"])),
             weighted=bool(document["weighted"]),
             out_of_fold=bool(document["out_of_fold"]),
             checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
@@ -344,7 +347,7 @@ class MultilabelCut:
             kind = f"all predicted where score >= {self.thresholds[0]:.6g}"
         if self.average != "macro" and self.thresholds[0] == math.inf:
             kind = "none ever predicted"
-        subject = f" subject to {' and '.join(self.constraints)}" if self.constraints else ""
+        subject = f" subject to {listed(self.constraints)}" if self.constraints else ""
         notes = []
         if shared := self.shared:
             notes.append(f"{len(shared)} took the shared threshold, {self.shared_threshold:.6g}: {_reasons(shared)}")
@@ -390,7 +393,7 @@ class MultilabelCut:
             "metric": metric_to_dict(self.metric, pooled),
             "value": number_to_json(self.value),
             "shared_threshold": None if self.shared_threshold is None else number_to_json(self.shared_threshold),
-            "constraints": list(self.constraints),
+            "constraints": [constraint_to_dict(one, pooled) for one in self.constraints],
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,

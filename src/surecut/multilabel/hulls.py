@@ -30,8 +30,8 @@ class LabelHulls:
     labels: tuple[Any, ...]
     of_label: list[Hull]
     pooled: Hull
-    at_pooled: NDArray[Any]
-    """Shape (labels, vertices, 2), negatives first: what each label has at or above each vertex of `pooled`."""
+    at_pooled: list[Confusion]
+    """Each label's confusion at every vertex of `pooled`."""
 
     @classmethod
     def of(
@@ -48,8 +48,8 @@ class LabelHulls:
         at_pooled = []
         for tally in tallies:
             accepted = np.searchsorted(-tally.candidates.accepted, -pooled.accepted, side="right") - 1
-            at_pooled.append(np.column_stack((tally.confusion.fp[accepted], tally.confusion.tp[accepted])))
-        return cls(labels, [tally.hull for tally in tallies], pooled, np.array(at_pooled))
+            at_pooled.append(tally.confusion[accepted])
+        return cls(labels, [tally.hull for tally in tallies], pooled, at_pooled)
 
     def best_cut(self, metric: Metric, average: str) -> MultilabelCut:
         """The thresholds for a metric and an average."""
@@ -74,14 +74,10 @@ class LabelHulls:
     def _at(self, pooled: Cut, label: int) -> Cut:
         """The pooled cut with one label's counts."""
         vertex = int(np.flatnonzero(self.pooled.accepted == pooled.interval[1])[0])
-        fp, tp = self.at_pooled[label, vertex]
-        whole = self.of_label[label].confusion[0]
-        fn, tn = whole.positives - tp, whole.negatives - fp
-        sample = self.of_label[label].sample
         here = Candidates(
             accepted=np.array([pooled.interval[1]]),
             rejected=np.array([pooled.interval[0]]),
-            confusion=Confusion(*(np.array([cell]) for cell in (tp, fp, fn, tn))),
-            sample=sample,
+            confusion=self.at_pooled[label][[vertex]],
+            sample=self.of_label[label].sample,
         )
         return here.cut_at(pooled)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._kernels import scores_of_keys
-from surecut.candidates import ROUNDING, TIE, place
+from surecut.candidates import ROUNDING, least_tie, place
 from surecut.multilabel.smoothing import Smoothed
 from surecut.multilabel.sources import label_source, no_labels
 
@@ -47,7 +47,7 @@ def best_samples_cut(
     ends = np.concatenate(([True], keys[1:] != keys[:-1], [True]))[: len(keys) + 1]
     values = values.astype(float)
     best = float(values[ends].max())
-    least = best - TIE * abs(best) - ROUNDING * max(1.0, abs(zero_division))
+    least = least_tie(best, ROUNDING * max(1.0, abs(zero_division)))
     chosen = int((ends & (values >= least)).argmax())
     ordered = scores_of_keys(keys)
     upper = float(ordered[chosen - 1]) if chosen else np.inf
@@ -60,6 +60,8 @@ def _changes(
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64], np.longdouble]:
     """Each score, what accepting it adds to the weighted sum of the rows' values, and that sum with none accepted."""
     values, nothing = entries.every_value(metric)
+    if np.isinf(values).any() or np.isinf(nothing).any():
+        raise ValueError(f"{metric.name} is infinite for some rows, and has no mean over rows: use macro or micro")
     values = np.where(np.isnan(values), zero_division, values)
     nothing = np.where(np.isnan(nothing), zero_division, nothing)
     last = np.concatenate((entries.keys[1:] != entries.keys[:-1], [True])) if len(entries.keys) else np.zeros(0, bool)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from surecut._kernels import scores_of_keys
-from surecut.candidates import ROUNDING, TIE, Candidates, Sample, places
+from surecut.candidates import Candidates, Sample, bound_of, confusion_of, least_tie, places, rounding_of
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
 from surecut.multilabel.calibration import Groups, group_edges
@@ -42,8 +43,8 @@ class LabelEntries:
         Scores as order-preserving integers.
     positive, negative
         Weight of each class in each entry: counts, or floats if `weighted`.
-    totals
-        Shape (labels, 2), negatives first: weight of each class, with that of rows that have no score.
+    absent
+        Shape (labels, 2), negatives first: weight of each class in rows that no cut accepts, having no score.
     dtype
         The scores' own dtype, in which thresholds are put.
     """
@@ -52,9 +53,40 @@ class LabelEntries:
     keys: NDArray[np.uint64]
     positive: NDArray[Any]
     negative: NDArray[Any]
-    totals: NDArray[Any]
+    absent: NDArray[Any]
     dtype: np.dtype[Any]
     weighted: bool
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        """Shape (labels, 2), negatives first: weight of each class."""
+        scored = np.column_stack([self._last(self._above(one)) for one in (self.negative, self.positive)])
+        return np.asarray(self.absent + scored)
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """The confusion with each entry, and those before it, accepted.
+
+        Weights are added up from both ends: a remainder of a subtraction would not be 0 where nothing is left, and a
+        cell of small weights would drown beside large ones.
+        """
+        tp, fp = self._above(self.positive), self._above(self.negative)
+        tn, fn = (
+            self._below(one, above, absent)
+            for one, above, absent in ((self.negative, fp, self.absent[:, 0]), (self.positive, tp, self.absent[:, 1]))
+        )
+        return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    @cached_property
+    def nothing(self) -> Confusion:
+        """The confusion of each label with none of its entries accepted."""
+        zero = np.zeros(len(self.absent), dtype=self.totals.dtype)
+        return Confusion(tp=zero, fp=zero, fn=self.totals[:, 1], tn=self.totals[:, 0])
+
+    @property
+    def _of_entry(self) -> NDArray[np.int64]:
+        """The label of each entry."""
+        return np.repeat(np.arange(len(self.absent)), np.diff(self.starts))
 
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
         """Each label's best cut, as `Candidates.best_cut` would find it; `names` are for messages."""
@@ -63,24 +95,25 @@ class LabelEntries:
         if defined.any():
             negatives, positives = self.totals[defined].T
             metric.check_monotone(positives / (positives + negatives))
-        tp, fp = self._above(self.positive), self._above(self.negative)
-        of_entry = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        of_entry = self._of_entry
+        nothing = self._judged(objective, self.nothing)
         ends = self._candidates(skips=objective.can_be_bounded and not objective.constraints)
-        values = self._judged(objective, tp[ends], fp[ends], of_entry[ends])
-        if not objective.constraints and (np.isneginf(values) & defined[of_entry[ends]]).any():
+        values = self._judged(objective, self.confusion[ends])
+        undefined = np.isneginf(nothing) & defined
+        undefined[of_entry[ends][np.isneginf(values)]] = True
+        if not objective.constraints and (undefined & defined).any():
             ends = self._candidates(skips=False)
-            values = self._judged(objective, tp[ends], fp[ends], of_entry[ends])
+            values = self._judged(objective, self.confusion[ends])
         label = of_entry[ends]
-        nothing = self._judged(objective, self._zero(), self._zero(), np.arange(len(self.totals)))
 
         best = nothing.copy()
-        first = np.searchsorted(label, np.arange(len(self.totals) + 1))
+        first = np.searchsorted(label, np.arange(len(self.absent) + 1))
         some = first[1:] > first[:-1]
         if some.any():
             best[some] = np.maximum(best[some], np.maximum.reduceat(values, first[:-1][some]))
         if objective.constraints and (unmet := defined & (best == -np.inf)).any():
             self._raise_infeasible(objective, int(unmet.argmax()), int(unmet.sum()), names)
-        least = best - self._tie(metric, best)
+        least = least_tie(best, self._rounding(metric))
         hits = np.flatnonzero(values >= least[label])
         chosen = np.full(len(best), -1, dtype=np.int64)
         if len(hits):
@@ -88,23 +121,42 @@ class LabelEntries:
             found = position < np.searchsorted(hits, first[1:])
             chosen[found] = ends[hits[position[found]]]
         chosen[nothing >= least] = -1
-        return self._cuts(chosen, tp, fp, np.where(defined, best, -np.inf) > -np.inf)
+        return self._cuts(chosen, np.where(defined, best, -np.inf) > -np.inf)
+
+    def promising(self, objective: Objective) -> NDArray[np.bool_]:
+        """Entries that are bins: whether a cut inside could be as good as the best edge of their label.
+
+        A cut inside a bin accepts at most all of its positives and none of its negatives.
+        """
+        after, nothing = self.confusion, self.nothing
+        first = self.starts[:-1][np.diff(self.starts) > 0]
+        of_first = self._of_entry[first]
+        before = Confusion(*(np.roll(cell, 1) for cell in (after.tp, after.fp, after.fn, after.tn)))
+        for cell in ("tp", "fp", "fn", "tn"):
+            getattr(before, cell)[first] = getattr(nothing, cell)[of_first]
+        best = self._judged(objective, nothing)
+        best[of_first] = np.maximum(best[of_first], np.maximum.reduceat(self._judged(objective, after), first))
+        least = least_tie(best, self._rounding(objective.metric))[self._of_entry]
+        best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
+        worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
+        hiding = bound_of(objective.metric, best_corner) >= least
+        for constraint in objective.constraints:
+            hiding &= constraint.is_met_by_any((before, after, best_corner, worst_corner))
+        return np.asarray(hiding)
 
     def every_value(self, metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The metric with each entry and those before it accepted, and with none accepted; NaN where undefined."""
-        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
-        some = self._values(metric, self._above(self.positive), self._above(self.negative), label)
-        return some[0], self._values(metric, self._zero(), self._zero(), np.arange(len(self.totals)))[0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            some, none = metric.evaluate(self.confusion), metric.evaluate(self.nothing)
+        return np.asarray(some, dtype=float), np.asarray(none, dtype=float)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         """The confusion of each label at a threshold of its own."""
-        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        label = self._of_entry
         of_entry = thresholds[label]
         accepted = (scores_of_keys(self.keys) >= of_entry) & (of_entry < np.inf)
-        tp = np.bincount(label[accepted], self.positive[accepted], minlength=len(thresholds))
-        fp = np.bincount(label[accepted], self.negative[accepted], minlength=len(thresholds))
-        negatives, positives = self.totals.T
-        return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+        masses = np.column_stack((self.negative, self.positive))
+        return confusion_by_label(label, accepted, masses, self.absent)
 
     def groups(self) -> Groups:
         """The same scores in few groups per label, for a calibration."""
@@ -135,22 +187,17 @@ class LabelEntries:
 
         `labels` are the positions of these labels in the calibration. Rows without a score keep their class.
         """
-        label = np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        label = self._of_entry
         weight = self.positive + self.negative
         probability = calibration.probability(scores_of_keys(self.keys), label + labels.start)
         share = rho[labels][label]
         positive = (1 - share) * self.positive + share * weight * probability
-        negative = weight - positive
-        totals = np.empty(self.totals.shape)
-        for column, before, after in ((0, self.negative, negative), (1, self.positive, positive)):
-            absent = self.totals[:, column] - self._last(self._above(before))
-            absent = np.where(absent > 1e-9 * self.totals[:, column], absent, 0.0)  # what is less is rounding
-            totals[:, column] = absent + self._last(self._above(after))
-        return LabelEntries(self.starts, self.keys, positive, negative, totals, self.dtype, weighted=True)
+        negative = (1 - share) * self.negative + share * weight * (1 - probability)
+        return LabelEntries(self.starts, self.keys, positive, negative, self.absent.astype(float), self.dtype, True)
 
     def _last(self, above: NDArray[Any]) -> NDArray[Any]:
         """What stands at each label's last entry; 0 where it has none."""
-        last = np.zeros(len(self.totals), dtype=above.dtype)
+        last = np.zeros(len(self.absent), dtype=above.dtype)
         some = self.starts[1:] > self.starts[:-1]
         last[some] = above[self.starts[1:][some] - 1]
         return last
@@ -174,34 +221,21 @@ class LabelEntries:
                 return at[np.add.reduceat(self.positive, groups) > 0]
         return np.flatnonzero(ends)
 
-    def _judged(self, objective: Objective, tp: Any, fp: Any, label: Any) -> NDArray[np.float64]:
+    def _judged(self, objective: Objective, confusion: Confusion) -> NDArray[np.float64]:
         """Values of cuts; −inf where the metric is undefined or a constraint is not met."""
-        values, confusion = self._values(objective.metric, tp, fp, label)
+        with np.errstate(invalid="ignore", divide="ignore"):  # labels of one class are sorted out by the caller
+            values = np.asarray(objective.metric.evaluate(confusion), dtype=float)
         allowed = ~np.isnan(values)
         for constraint in objective.constraints:
             allowed &= constraint.is_met(confusion)
         return np.where(allowed, values, -np.inf)
 
-    def _values(self, metric: Metric, tp: Any, fp: Any, label: Any) -> tuple[NDArray[np.float64], Confusion]:
-        negatives, positives = self.totals[label].T
-        confusion = Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
-        with np.errstate(invalid="ignore", divide="ignore"):  # labels of one class are sorted out by the caller
-            return np.asarray(metric.evaluate(confusion), dtype=float), confusion
-
-    def _tie(self, metric: Metric, best: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):
-            tie = TIE * np.abs(np.where(best == -np.inf, 0.0, best))
-        if self.weighted:
-            negatives, positives = self.totals.T
-            with np.errstate(invalid="ignore", divide="ignore"):
-                prior = positives / (positives + negatives)
-                corners = [
-                    np.abs(metric.evaluate(Confusion(prior - fn, fp, fn, 1 - prior - fp)))
-                    for fp in (0 * prior, 1 - prior)
-                    for fn in (0 * prior, prior)
-                ]
-            tie = tie + ROUNDING * np.nanmax([np.zeros(len(tie)), *corners], axis=0)
-        return np.asarray(tie)
+    def _rounding(self, metric: Metric) -> Any:
+        if not self.weighted:
+            return 0.0
+        negatives, positives = self.totals.T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return rounding_of(metric, positives / (positives + negatives))
 
     def _above(self, weight: NDArray[Any]) -> NDArray[Any]:
         """Weight of each entry and of those before it, within its label."""
@@ -213,15 +247,24 @@ class LabelEntries:
                 above[where] = np.cumsum(matrix, axis=1)[taken]
             return above
         above = np.cumsum(weight)
-        if len(self.totals) > 1:
+        if len(self.absent) > 1:
             before = np.concatenate(([0], above))[self.starts]
             above -= np.repeat(before[:-1], np.diff(self.starts))
         return above
 
-    def _zero(self) -> NDArray[Any]:
-        return np.zeros(len(self.totals), dtype=self.totals.dtype)
+    def _below(self, weight: NDArray[Any], above: NDArray[Any], absent: NDArray[Any]) -> NDArray[Any]:
+        """Weight of the entries after each one, within its label, and of the rows that have no score."""
+        label = self._of_entry
+        if weight.dtype.kind != "f":
+            return np.asarray((self._last(above) + absent)[label] - above)
+        backward = LabelEntries(
+            len(weight) - self.starts[::-1], self.keys, weight[::-1], weight, self.absent, self.dtype, self.weighted
+        )
+        below = np.concatenate((backward._above(weight[::-1])[::-1][1:], [0.0]))
+        below[self.starts[1:][np.diff(self.starts) > 0] - 1] = 0.0
+        return np.asarray(below + absent[label])
 
-    def _cuts(self, chosen: NDArray[np.int64], tp: Any, fp: Any, defined: NDArray[np.bool_]) -> LabelCuts:
+    def _cuts(self, chosen: NDArray[np.int64], defined: NDArray[np.bool_]) -> LabelCuts:
         nothing = chosen < 0
         if len(self.keys):
             at = np.where(nothing, np.minimum(self.starts[:-1], len(self.keys) - 1), chosen)
@@ -229,35 +272,28 @@ class LabelEntries:
             scores = scores_of_keys(np.concatenate((self.keys[at], self.keys[np.minimum(below, len(self.keys) - 1)])))
             upper = np.where(nothing, np.inf, scores[: len(at)])
             lower = np.where(below < self.starts[1:], scores[len(at) :], -np.inf)
-            tp, fp = np.where(nothing, 0, tp[at]), np.where(nothing, 0, fp[at])
+            confusion = self.nothing.where(nothing, self.confusion[at])
         else:
-            upper, lower, tp, fp = (
-                np.full(len(chosen), np.inf),
-                np.full(len(chosen), -np.inf),
-                self._zero(),
-                self._zero(),
-            )
-        negatives, positives = self.totals.T
+            upper, lower = np.full(len(chosen), np.inf), np.full(len(chosen), -np.inf)
+            confusion = self.nothing
         return LabelCuts(
             thresholds=places(lower, upper, self.dtype),
             intervals=np.column_stack((lower, upper)),
-            confusion=Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0)),
+            confusion=confusion,
             defined=defined,
         )
 
     def _raise_infeasible(self, objective: Objective, label: int, count: int, names: Sequence[Any]) -> None:
         """Raise what the label's own search raises, with the label's name."""
         entries = slice(self.starts[label], self.starts[label + 1])
-        keys, zero = self.keys[entries], self._zero()[:1]
+        keys = self.keys[entries]
         ends = np.concatenate(([True], keys[1:] != keys[:-1], [True]))[: len(keys) + 1]
-        tp = np.concatenate((zero, np.cumsum(self.positive[entries])))[ends]
-        fp = np.concatenate((zero, np.cumsum(self.negative[entries])))[ends]
-        negatives, positives = self.totals[label]
+        masses = np.column_stack((self.negative[entries], self.positive[entries]))
         scores = scores_of_keys(keys[ends[1:]])
         candidates = Candidates(
             accepted=np.concatenate(([np.inf], scores)),
             rejected=np.concatenate((scores, [-np.inf])),
-            confusion=Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp),
+            confusion=confusion_of(masses, self.absent[label])[ends],
             sample=Sample(0, self.dtype, "", self.weighted),
         )
         try:
@@ -293,6 +329,28 @@ def joined(confusions: Sequence[Confusion]) -> Confusion:
     """Confusions of several runs of labels as that of one."""
     cells = ("tp", "fp", "fn", "tn")
     return Confusion(*(np.concatenate([getattr(one, cell) for one in confusions]) for cell in cells))
+
+
+def confusion_by_label(
+    label: NDArray[Any], accepted: NDArray[np.bool_], masses: NDArray[Any], absent: NDArray[Any]
+) -> Confusion:
+    """The confusion of each label from entries that are accepted or not, and their weight by class.
+
+    `absent` is the weight, by label and class, of rows that are not accepted and have no entry.
+    """
+
+    def added(which: NDArray[np.bool_], column: int) -> NDArray[Any]:
+        mass = masses[:, column]
+        total: NDArray[Any] = np.bincount(label[which], mass[which], minlength=len(absent))
+        return total.astype(absent.dtype) if mass.dtype.kind in "iu" else total  # bincount adds floats
+
+    rejected = ~accepted
+    return Confusion(
+        tp=added(accepted, 1),
+        fp=added(accepted, 0),
+        fn=added(rejected, 1) + absent[:, 1],
+        tn=added(rejected, 0) + absent[:, 0],
+    )
 
 
 def has_classes(metric: Metric, totals: NDArray[Any]) -> NDArray[np.bool_]:

@@ -86,7 +86,7 @@ class Smoothed:
 
     def pooled_cut(self) -> LabelCuts:
         """The best cut of all labels' smoothed entries taken together."""
-        keys, masses, totals = np.zeros(0, dtype=np.uint64), np.zeros((0, 2)), np.zeros(2)
+        keys, masses, absent = np.zeros(0, dtype=np.uint64), np.zeros((0, 2)), np.zeros(2)
         coarse = self.source.size > POOLED_EXACTLY
         for block in self.source.blocks():
             entries = self.entries(block)
@@ -94,11 +94,10 @@ class Smoothed:
             keys, where = np.unique(np.concatenate((keys, found)), return_inverse=True)
             both = np.concatenate((masses, np.column_stack((entries.negative, entries.positive))))
             masses = np.column_stack([np.bincount(where, both[:, c], minlength=len(keys)) for c in (0, 1)])
-            totals = totals + entries.totals.sum(axis=0)
+            absent = absent + entries.absent.sum(axis=0)
         negative, positive = masses[::-1].T
-        totals = np.maximum(totals, [np.cumsum(negative)[-1], np.cumsum(positive)[-1]] if len(keys) else 0.0)
         starts = np.array([0, len(keys)])
-        pooled = LabelEntries(starts, keys[::-1], positive, negative, totals[None], self.source.dtype, weighted=True)
+        pooled = LabelEntries(starts, keys[::-1], positive, negative, absent[None], self.source.dtype, weighted=True)
         return pooled.best_cuts(self.objective, ["all labels"])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,12 +14,12 @@ import numpy as np
 
 from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
-from surecut.candidates import Candidates, Sample, fingerprint
+from surecut.candidates import Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.cut import stacked
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
-from surecut.multilabel.search import LabelCuts, LabelEntries, sorted_runs
+from surecut.multilabel.search import LabelCuts, LabelEntries, confusion_by_label, sorted_runs
 from surecut.rows import MatrixRows, Shared, available_cores
 from surecut.search import search
 from surecut.tally import sorted_with_class, tally_rows
@@ -166,7 +165,6 @@ class DenseSource:
         keys = ordered_keys(self._doubles(columns))
         is_positive = np.ascontiguousarray(self.truth[:, columns].T) != 0
         labels, rows = keys.shape
-        totals = self.totals[columns]
         if self.weights is None:
             keys, positive = sorted_with_class(keys, is_positive)
             negative: NDArray[Any] = 1 - positive
@@ -175,14 +173,12 @@ class DenseSource:
             keys, is_positive = np.take_along_axis(keys, order, 1), np.take_along_axis(is_positive, order, 1)
             weight = self.weights[order]
             positive, negative = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
-            # Summed in the same order as the cuts' weights, so that nothing is left over below the lowest cut.
-            totals = np.column_stack([np.cumsum(mass, axis=1)[:, -1] for mass in (negative, positive)])
         return LabelEntries(
             starts=np.arange(labels + 1) * rows,
             keys=keys.reshape(-1),
             positive=positive.reshape(-1),
             negative=negative.reshape(-1),
-            totals=totals,
+            absent=np.zeros((labels, 2), dtype=positive.dtype),
             dtype=self.scores.dtype,
             weighted=self.weighted,
         )
@@ -197,18 +193,17 @@ class DenseSource:
         return rows.tally().candidates.best_cut(objective.metric, objective.constraints)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
-        dtype = self.totals.dtype
-        tp, predicted = np.zeros(len(thresholds), dtype=dtype), np.zeros(len(thresholds), dtype=dtype)
+        cells = np.zeros((4, len(thresholds)), dtype=self.totals.dtype)
         for block in self._row_blocks():
             accepted = (self.scores[block] >= thresholds) & (thresholds < np.inf)
-            true = accepted & (self.truth[block] != 0)
-            if self.weights is None:
-                tp += np.count_nonzero(true, axis=0)
-                predicted += np.count_nonzero(accepted, axis=0)
-            else:
-                tp += self.weights[block] @ true
-                predicted += self.weights[block] @ accepted
-        return _confusion(tp, predicted, self.totals)
+            truth = self.truth[block] != 0
+            for cell, which in zip(cells, (accepted & truth, accepted & ~truth, ~accepted & truth), strict=False):
+                cell += np.count_nonzero(which, axis=0) if self.weights is None else self.weights[block] @ which
+            if self.weights is not None:
+                cells[3] += self.weights[block] @ ~(accepted | truth)
+        if self.weights is None:
+            cells[3] = self.rows - cells[:3].sum(axis=0)
+        return Confusion(*cells)
 
     def checksums(self) -> NDArray[np.uint64]:
         sums = np.zeros(self.scores.shape[1], dtype=np.uint64)
@@ -234,7 +229,7 @@ class SparseSource:
     starts: NDArray[np.int64]
     scores: NDArray[Any]
     is_positive: NDArray[np.bool_]
-    totals: NDArray[Any]
+    absent: NDArray[Any]
     rows: int
     entry_weights: NDArray[np.float64] | None
 
@@ -245,12 +240,6 @@ class SparseSource:
         rows, labels = y_score.shape
         y_score, truth = sparse.csc_array(y_score), sparse.csc_array(y_true)  # no copy of what is by columns
         truth_label = np.repeat(np.arange(labels), np.diff(truth.indptr))
-        if weights is None:
-            positives = np.bincount(truth_label, minlength=labels)
-            total: Any = rows
-        else:
-            positives = np.bincount(truth_label, weights[truth.indices], minlength=labels)
-            total = weights.sum()
         stored = y_score.data > -np.inf if y_score.dtype.kind == "f" else np.ones(y_score.nnz, dtype=bool)
         if y_score.dtype.kind == "f":
             require_no_nan_entries(y_score.data)
@@ -264,8 +253,26 @@ class SparseSource:
         inside = position < len(true_codes)
         is_positive[inside] = true_codes[position[inside]] == codes[inside]
         entry_weights = None if weights is None else weights[where]
-        totals = np.column_stack((np.maximum(total - positives, 0), positives))
-        return cls(starts, y_score.data[stored], is_positive, totals, rows, entry_weights)
+        unscored = np.ones(len(true_codes), dtype=bool)
+        unscored[position[is_positive]] = False
+        positives = np.bincount(truth_label[unscored], minlength=labels)
+        negatives = rows - np.diff(starts) - positives
+        if weights is None:
+            absent = np.column_stack((negatives, positives))
+        else:
+            of_positives = np.bincount(truth_label[unscored], weights[truth.indices[unscored]], minlength=labels)
+            taken = np.concatenate((label, truth_label[unscored])), np.concatenate((where, truth.indices[unscored]))
+            absent = np.column_stack((_rest_of(weights, *taken, negatives), of_positives))
+        return cls(starts, y_score.data[stored], is_positive, absent, rows, entry_weights)
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        weights = None if self.entry_weights is None else self.entry_weights
+        stored = [
+            np.bincount(self.label[which], None if weights is None else weights[which], minlength=len(self.absent))
+            for which in (~self.is_positive, self.is_positive)
+        ]
+        return self.absent + np.column_stack(stored)
 
     @property
     def size(self) -> int:
@@ -282,11 +289,11 @@ class SparseSource:
     @cached_property
     def label(self) -> NDArray[np.int64]:
         """The label of each entry."""
-        return np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.absent)), np.diff(self.starts))
 
     def blocks(self) -> list[slice]:
         ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * ENTRIES_AT_ONCE))
-        edges = np.unique(np.concatenate(([0], ends, [len(self.totals)])))
+        edges = np.unique(np.concatenate(([0], ends, [len(self.absent)])))
         return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
     def best_cuts(self, objective: Objective, names: Sequence[Any]) -> LabelCuts:
@@ -309,34 +316,27 @@ class SparseSource:
             keys=keys,
             positive=positive,
             negative=negative,
-            totals=self.totals[columns],
+            absent=self.absent[columns],
             dtype=self.scores.dtype,
             weighted=self.weighted,
         )
 
     def pooled_cut(self, objective: Objective) -> Cut:
-        negatives, positives = self.totals.sum(axis=0)
-        if not len(self.scores):
-            sample = Sample(self.rows * len(self.totals), self.scores.dtype, fingerprint(0, 0), self.weighted)
-            nothing = Confusion(*(np.array([cell]) for cell in (0 * positives, 0 * negatives, positives, negatives)))
-            none = Candidates(np.array([math.inf]), np.array([-math.inf]), nothing, sample)
-            return none.best_cut(objective.metric, objective.constraints)
-        tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
-        stored, found = tally.candidates, tally.confusion
-        confusion = Confusion(tp=found.tp, fp=found.fp, fn=positives - found.tp, tn=negatives - found.fp)
-        sample = Sample(self.rows * len(self.totals), tally.dtype, stored.sample.fingerprint, self.weighted)
-        return Candidates(stored.accepted, stored.rejected, confusion, sample).best_cut(
-            objective.metric, objective.constraints
-        )
+        absent = self.absent.sum(axis=0)
+        keys, counts, named = np.zeros(0, dtype=np.uint64), np.zeros((0, 2), dtype=absent.dtype), fingerprint(0, 0)
+        dtype = self.scores.dtype
+        if len(self.scores):
+            tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
+            keys, counts, named, dtype = tally.keys, tally.weight, tally.sample.fingerprint, tally.dtype
+        sample = Sample(self.rows * len(self.absent), dtype, named, self.weighted)
+        return candidates_of(keys, keys, counts, sample, absent).best_cut(objective.metric, objective.constraints)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         of_entry = thresholds[self.label]
         accepted = (self.scores.astype(np.float64, copy=False) >= of_entry) & (of_entry < np.inf)
-        label, true = self.label[accepted], self.is_positive[accepted]
-        weights = None if self.entry_weights is None else self.entry_weights[accepted]
-        predicted = np.bincount(label, weights, minlength=len(thresholds))
-        tp = np.bincount(label[true], None if weights is None else weights[true], minlength=len(thresholds))
-        return _confusion(tp, predicted, self.totals)
+        weight = np.ones(len(accepted), dtype=np.int64) if self.entry_weights is None else self.entry_weights
+        masses = np.column_stack((np.where(self.is_positive, 0, weight), np.where(self.is_positive, weight, 0)))
+        return confusion_by_label(self.label, accepted, masses, self.absent)
 
     def checksums(self) -> NDArray[np.uint64]:
         marks = row_marks(as_doubles(self.scores).view(np.int64), self.is_positive)
@@ -368,8 +368,7 @@ class TallySource:
 
     @cached_property
     def totals(self) -> NDArray[Any]:
-        # Summed in the same order as the cuts' weights, so that nothing is left over below the lowest cut.
-        return np.array([np.cumsum(tally.weight, axis=0)[-1] for tally in self.tallies])
+        return np.array([tally.weight.sum(axis=0) for tally in self.tallies])
 
     def blocks(self) -> list[slice]:
         """Runs of labels whose scores are of one dtype, in which their thresholds are put."""
@@ -390,7 +389,7 @@ class TallySource:
             keys=np.concatenate([tally.keys for tally in some]),
             positive=positive,
             negative=negative,
-            totals=self.totals[columns],
+            absent=np.zeros((len(some), 2), dtype=positive.dtype),
             dtype=some[0].dtype,
             weighted=self.weighted,
         )
@@ -437,10 +436,22 @@ def require_no_nan_entries(scores: NDArray[Any]) -> None:
         raise ValueError(f"Y_score holds NaN in {int(np.isnan(scores).sum())} of {len(scores)} stored entries")
 
 
-def _confusion(tp: Any, predicted: Any, totals: NDArray[Any]) -> Confusion:
-    negatives, positives = totals.T
-    fp = np.maximum(predicted - tp, 0)  # sums of weights carry rounding
-    return Confusion(tp=tp, fp=fp, fn=np.maximum(positives - tp, 0), tn=np.maximum(negatives - fp, 0))
+def _rest_of(
+    weights: NDArray[np.float64], label: NDArray[Any], row: NDArray[Any], rest: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The weight, for each label, of the rows that are not listed for it; `rest` is their number.
+
+    A difference of large sums. So weights are split into multiples of three units, each so coarse that sums of its
+    multiples are exact; what is left of the weights after that is far below rounding.
+    """
+    scale = 2.0 ** np.frexp(weights.max())[1]
+    found, part = np.zeros(len(rest)), weights / scale
+    for _ in range(3):
+        unit = 2.0 ** np.ceil(np.log2(part.max(initial=0.0) or 1.0) + np.log2(len(weights)) + 2)
+        multiples = (part + unit) - unit
+        found += multiples.sum() - np.bincount(label, multiples[row], minlength=len(rest))
+        part = part - multiples
+    return np.where(rest > 0, np.maximum(found * scale, weights.min() * rest), 0.0)
 
 
 def _runs(start: int, end: int, step: int) -> list[slice]:

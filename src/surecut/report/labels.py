@@ -82,7 +82,7 @@ def summarize_labels(
         average=cut.average,
         value=cut.value,
         sentence=str(cut),
-        constraints=list(cut.constraints),
+        constraints=list(map(str, cut.constraints)),
         labels=[_label(cut, int(i), tallies[i] if len(tallies) else None) for i in shown],
         count=len(cut),
         surecut_version=__version__,

@@ -225,7 +225,7 @@ def summarize(
             threshold=_plain(cut.threshold),
             metric=first.name,
             value=None if math.isnan(cut.value) else cut.value,
-            constraints=list(cut.constraints),
+            constraints=list(map(str, cut.constraints)),
             shrinkage=positives_worth(cut.shrinkage) if cut.shrinkage else "",
         ),
         tie=TIE,
