@@ -604,10 +604,9 @@ class MCC(Metric):
 
     def evaluate(self, confusion: Confusion) -> Any:
         confusion = confusion.ready_for_products()
-        positives, negatives = confusion.positives, confusion.negatives
-        covariance = confusion.tp * _float(negatives) - confusion.fp * _float(positives)
-        predicted = _float(confusion.predicted_positives)
-        scale = np.sqrt(predicted * (positives + negatives - predicted)) * np.sqrt(_float(positives) * negatives)
+        tp, fp, fn, tn = map(_float, (confusion.tp, confusion.fp, confusion.fn, confusion.tn))
+        covariance = without_rounding(tp * tn - fp * fn, tp * tn + fp * fn)
+        scale = np.sqrt((tp + fp) * (fn + tn)) * np.sqrt((tp + fn) * (fp + tn))
         return plain_number(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0))
 
 

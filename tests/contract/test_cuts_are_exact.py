@@ -425,3 +425,17 @@ class TestConstraintsAreKept:
         rule = get_metric("utility(tp=1, fp=-2)")
         by_text = tune_threshold(labels, scores, metric="recall", constraint="utility(tp=1, fp=-2)>=0.01")
         assert by_text == tune_threshold(labels, scores, metric="recall", constraint=Constraint(rule, ">=", 0.01))
+
+
+class TestSharedThresholds:
+    def test_a_label_that_takes_the_shared_threshold_is_named_where_its_value_counts_0(self):
+        stored = sparse.csr_array(([0.5], ([0], [1])), shape=(1, 2))
+        assert tune_thresholds([[1, 1]], stored, metric="precision").shared == {
+            0: "the metric is undefined at every cut"
+        }
+
+    def test_and_where_a_denominator_vanishes_at_all_of_its_cuts(self):
+        metric = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 0), name="tn/fn")
+        cut = tune_thresholds([[0, 0], [1, 0], [0, 0]], [[0.1, 0.2], [0.3, 0.4], [0.2, 0.6]], metric=metric)
+        assert list(cut.shared) == [1]
+        assert cut.thresholds[1] == cut.shared_threshold

@@ -182,7 +182,12 @@ class MultilabelCut:
         """
         if self.average != "macro" or self.shared_threshold is None:
             return {}
-        return {self.labels[i]: reason for i, reason in undefined_labels(self.metric, self.confusion, self.per_label)}
+        try:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = np.asarray(self.metric.evaluate(self.confusion), dtype=float)
+        except ValueError:  # a function that a file does not hold
+            values = self.per_label
+        return {self.labels[i]: reason for i, reason in undefined_labels(self.metric, self.confusion, values)}
 
     @property
     def left_out(self) -> int:
