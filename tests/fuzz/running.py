@@ -1,0 +1,236 @@
+"""Cases drawn from a seed, run, and made small where they differ."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fuzz.measures import FUNCTIONS, Condition, Measure, draw_condition, draw_measure
+from fuzz.paths import PATHS, Data, SkippedError, check, number_of
+
+OBJECTIVES = 6
+"""So many metrics, with and without constraints, are tried on the same rows: drawing and trying thresholds is dear."""
+
+MOST_DRAWN = 120
+"""So many objectives are drawn at most to find one that a path takes and the caller asked for."""
+
+
+SHRUNK_PER_CHUNK = 3
+"""Differences of a chunk that are made small; the others are only counted."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric and constraints, the `number`-th that was drawn for some rows."""
+
+    number: int
+    measure: Measure
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One path, one sample, one objective."""
+
+    path: str
+    seed: int
+    index: int
+    objective: Objective
+    data: Data
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}/{self.seed}/{self.index}/{self.objective.number}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a path answers otherwise than the oracle."""
+
+    case: str
+    path: str
+    kind: str
+    what: str
+    metric: str
+    weighing: str
+    snippet: str = ""
+
+    @property
+    def signature(self) -> tuple[str, ...]:
+        return self.path, self.kind.split("\n")[0], self.metric, self.weighing
+
+
+def draw_data(path: str, seed: int, index: int) -> Data:
+    return PATHS[path].draw(np.random.default_rng([seed, index, number_of(path)]))
+
+
+def draw_objective(path: str, seed: int, index: int, number: int, data: Data) -> Objective | None:
+    """The objective of that number; None where the path does not take it."""
+    taken = PATHS[path]
+    random = np.random.default_rng([seed, index, number_of(path), number])
+    measure = draw_measure(random)
+    several = int(random.choice([0, 0, 0, 1, 1, 2])) if taken.constrained else 0
+    conditions = tuple(draw_condition(random, data.whole.attainable) for _ in range(several))
+    if (taken.bounded_only and not measure.bounded) or (taken.on_hull_only and not measure.on_hull):
+        return None
+    if taken.finite_only and not measure.finite:
+        return None
+    return Objective(number, measure, conditions)
+
+
+def cases(path: str, seed: int, index: int, metrics: set[str] | None = None) -> Iterator[Case]:
+    """The cases of one sample."""
+    data = draw_data(path, seed, index)
+    wanted = OBJECTIVES
+    for number in range(MOST_DRAWN if metrics else OBJECTIVES):
+        objective = draw_objective(path, seed, index, number, data)
+        if objective is not None and (not metrics or objective.measure.name in metrics):
+            yield Case(path, seed, index, objective, data)
+            wanted -= 1
+        if not wanted:
+            return
+
+
+def case_named(name: str) -> Case:
+    path, seed, index, number = name.rsplit("/", 3)
+    data = draw_data(path, int(seed), int(index))
+    objective = draw_objective(path, int(seed), int(index), int(number), data)
+    if objective is None:
+        raise ValueError(f"there is no case {name!r}: the path does not take that objective")
+    return Case(path, int(seed), int(index), objective, data)
+
+
+def run(case: Case) -> tuple[str, str] | None:
+    """What differs, or None. RuntimeWarnings and unexpected exceptions are differences.
+
+    A request that says nothing about the path raises `SkippedError`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            return check(PATHS[case.path], case.data, case.objective.measure, case.objective.conditions)
+        except SkippedError:
+            raise
+        except RuntimeWarning as warning:
+            return "warning", f"RuntimeWarning: {warning} {_where(warning)}"
+        except Exception as error:
+            return f"raised {type(error).__name__}", f"{error} {_where(error)}"
+
+
+def _where(error: BaseException) -> str:
+    """The last place in surecut, and whether the fuzzer itself failed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/surecut/" in frame.filename]
+    last = ours[-1] if ours else frames[-1]
+    return f"({last.filename.rpartition('/')[2]}:{last.lineno}{'' if ours else ', in the fuzzer'})"
+
+
+def difference(case: Case, *, shrink: bool = True, seconds: float = 3.0) -> Difference | None:
+    """The difference that a case shows, with the smallest rows that were found to show one of the same kind."""
+    found = run(case)
+    if found is None:
+        return None
+    if shrink:
+        case, found = shrunken(case, found, seconds)
+    name = f"{case.path}/{case.seed}/{case.index}/{case.objective.number}"
+    kind, what = found
+    return Difference(name, case.path, kind, what, case.objective.measure.name, case.data.weighing, snippet(case, what))
+
+
+def shrunken(case: Case, found: tuple[str, str], seconds: float) -> tuple[Case, tuple[str, str]]:
+    """A smaller case with a difference of the same kind: fewer constraints, no weights, fewer rows."""
+    until = time.monotonic() + seconds
+
+    def tried(smaller: Case) -> bool:
+        nonlocal case, found
+        if time.monotonic() > until or not len(smaller.data.labels):
+            return False
+        if smaller.data.weights is not None and not smaller.data.weights.any():
+            return False
+        try:
+            now = run(smaller)
+        except SkippedError:
+            return False
+        if now is None or now[0] != found[0] or "in the fuzzer" in now[1]:
+            return False
+        case, found = smaller, now
+        return True
+
+    for condition in case.objective.conditions:
+        kept = tuple(one for one in case.objective.conditions if one is not condition)
+        tried(replace(case, objective=replace(case.objective, conditions=kept)))
+    if case.data.weights is not None:
+        tried(replace(case, data=replace(case.data, weights=None, weighing="none")))
+        tried(replace(case, data=replace(case.data, weights=np.ones(len(case.data.labels)))))
+    step = max(1, len(case.data.labels) // 2)
+    while step:
+        start = 0
+        while start < len(case.data.labels):
+            if not tried(replace(case, data=case.data.without(np.arange(start, start + step)))):
+                start += step
+        step //= 2
+    return case, found
+
+
+def worked(
+    path: str, seed: int, indices: range, metrics: set[str] | None
+) -> tuple[str, Counter[str], list[Difference]]:
+    """The cases of some samples: how many ran and how many were skipped, and the differences."""
+    counted: Counter[str] = Counter()
+    found: list[Difference] = []
+    seen: Counter[Any] = Counter()
+    for index in indices:
+        for case in cases(path, seed, index, metrics):
+            try:
+                one = difference(case, shrink=len(seen) < SHRUNK_PER_CHUNK)
+            except SkippedError:
+                counted["skipped"] += 1
+                continue
+            counted["runs"] += 1
+            if one is not None:
+                seen[one.kind, one.metric] += 1
+                found.append(one)
+    return path, counted, found
+
+
+IMPORTS = """\
+import numpy as np
+from surecut import *
+from surecut.constraints import RATES, Constraint
+from surecut.metrics import *
+from surecut.multilabel.averaging import tune_tallies"""
+
+
+def snippet(case: Case, what: str) -> str:
+    """The case as Python, with what is wrong about it."""
+    data, objective = case.data, case.objective
+    lines = [f"# {case.name}: {what}", IMPORTS]
+    if objective.measure.name in FUNCTIONS:
+        lines.append(f"from fuzz.measures import {objective.measure.name}")
+    lines += [f"labels = np.{np.array(data.labels)!r}".replace("\n", ""), f"scores = {_written(data.scores)}"]
+    lines.append(f"weights = {None if data.weights is None else _written(data.weights)}")
+    if data.groups is not None:
+        lines.append(f"groups = np.{data.groups!r}".replace("\n", ""))
+    lines.append(f"metric = {objective.measure.code}")
+    listed = ", ".join(condition.code for condition in objective.conditions)
+    lines.append(f"constraint = {f'[{listed}]' if listed else None}")
+    call = PATHS[case.path].code(data)
+    if data.options.get("sparse"):
+        call += "  # with scores as a sparse matrix without the −inf"
+    if data.settings:
+        lines += ["from fuzz.settings import shrunk", f"with shrunk({data.settings!r}):", f"    print({call})"]
+    else:
+        lines.append(f"print({call})")
+    return "\n".join(lines)
+
+
+def _written(numbers: Any) -> str:
+    plain = repr(np.asarray(numbers).tolist()).replace("inf", "np.inf")
+    return f"np.array({plain}, dtype=np.{numbers.dtype})"
