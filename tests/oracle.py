@@ -87,6 +87,12 @@ def as_exact(number: Any) -> Any:
     return number if isinstance(number, int) else Fraction(float(number))
 
 
+def largest_of(scores: Any) -> float:
+    """The largest finite float of the scores' own dtype, which +inf counts as."""
+    dtype = getattr(scores, "dtype", None)
+    return float(np.finfo(dtype).max) if dtype is not None and dtype.kind == "f" else LARGEST
+
+
 def root(square: Any) -> float:
     """The square root of an exact number, however large its parts are."""
     return math.sqrt(float(square))
@@ -195,7 +201,8 @@ class Oracle:
 
         A score that equals `absent` is never predicted: what is not stored in a sparse matrix is −inf.
         """
-        values = [min(float(score), LARGEST) for score in scores]
+        largest = largest_of(scores)
+        values = [min(float(score), largest) for score in scores]
         weighed = [1] * len(values) if weights is None else [as_exact(weight) for weight in weights]
         by_score: dict[float, list[Any]] = {}
         for value, label, weight in zip(values, labels, weighed, strict=True):

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from fuzz.measures import DRAWN
 from fuzz.paths import PATHS, SkippedError
-from fuzz.running import OBJECTIVES, Difference, case_named, difference, run, snippet, worked
+from fuzz.running import OBJECTIVES, Difference, case_named, made_small, run, snippet, worked
 
 CHUNK = 40
 """Samples of one path that a process works on before it reports."""
@@ -46,9 +46,8 @@ def replay(name: str) -> int:
     if found is None:
         print("no difference")
         return 0
-    small = difference(case, seconds=30)
-    assert small is not None
-    print(f"{found[0]}: {found[1]}\n\nMade small:\n{small.snippet}")
+    small, what = made_small(case, seconds=30)
+    print(f"{found[0]}: {found[1]}\n\nMade small:\n{snippet(small, what[1])}")
     return 1
 
 
@@ -117,8 +116,11 @@ def summary(found: list[Difference], counted: dict[str, Counter[str]], shown: in
     for one in found:
         kinds.setdefault((one.path, one.kind, one.metric), []).append(one)
     for (path, kind, metric), some in sorted(kinds.items(), key=lambda pair: -len(pair[1]))[:shown]:
-        shortest = min((one for one in some), key=lambda one: len(one.snippet))
-        print(f"--- {path}, {metric}, {kind}: {len(some)} times, as in\n{shortest.snippet}\n")
+        smallest = min(some, key=lambda one: one.rows)
+        case, what = made_small(case_named(smallest.case))
+        print(f"--- {path}, {metric}, {kind}: {len(some)} times, as in\n{snippet(case, what[1])}\n")
+    if len(kinds) > shown:
+        print(f"… and {len(kinds) - shown} more kinds of differences; --shown shows more\n")
     print(f"{'path':14} {'runs':>9} {'skipped':>9} {'differences':>12}")
     for path, counts in counted.items():
         print(f"{path:14} {counts['runs']:9,} {counts['skipped']:9,} {counts['differences']:12,}")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.measures import Condition, Formula, Measure
-from oracle import LARGEST, Attempt, Oracle
+from oracle import Attempt, Oracle, largest_of
 
 TIE = Fraction(1, 10**12)
 ROUNDING = 16 * Fraction(np.finfo(float).eps)
@@ -191,7 +191,7 @@ class Verdict:
         """What is wrong with an answer, as a kind and in words; None if it is right."""
         problem = self.problem
         lowest = [attempt.lowest for attempt in problem.attempts]
-        clipped = np.minimum(problem.scores.astype(float), LARGEST)
+        clipped = np.minimum(problem.scores.astype(float), largest_of(problem.scores))
         accepted = set(clipped[problem.present & np.asarray(found.predicted)].tolist())
         rejected = set(clipped[problem.present & ~np.asarray(found.predicted)].tolist())
         chosen = sum(one in accepted for one in lowest)

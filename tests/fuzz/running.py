@@ -22,10 +22,6 @@ MOST_DRAWN = 120
 """So many objectives are drawn at most to find one that a path takes and the caller asked for."""
 
 
-SHRUNK_PER_CHUNK = 3
-"""Differences of a chunk that are made small; the others are only counted."""
-
-
 @dataclass(frozen=True)
 class Objective:
     """A metric and constraints, the `number`-th that was drawn for some rows."""
@@ -60,11 +56,7 @@ class Difference:
     what: str
     metric: str
     weighing: str
-    snippet: str = ""
-
-    @property
-    def signature(self) -> tuple[str, ...]:
-        return self.path, self.kind.split("\n")[0], self.metric, self.weighing
+    rows: int
 
 
 def draw_data(path: str, seed: int, index: int) -> Data:
@@ -132,16 +124,22 @@ def _where(error: BaseException) -> str:
     return f"({last.filename.rpartition('/')[2]}:{last.lineno}{'' if ours else ', in the fuzzer'})"
 
 
-def difference(case: Case, *, shrink: bool = True, seconds: float = 3.0) -> Difference | None:
-    """The difference that a case shows, with the smallest rows that were found to show one of the same kind."""
+def difference(case: Case) -> Difference | None:
+    """The difference that a case shows."""
     found = run(case)
     if found is None:
         return None
-    if shrink:
-        case, found = shrunken(case, found, seconds)
-    name = f"{case.path}/{case.seed}/{case.index}/{case.objective.number}"
-    kind, what = found
-    return Difference(name, case.path, kind, what, case.objective.measure.name, case.data.weighing, snippet(case, what))
+    return Difference(
+        case.name, case.path, *found, case.objective.measure.name, case.data.weighing, len(case.data.labels)
+    )
+
+
+def made_small(case: Case, seconds: float = 3.0) -> tuple[Case, tuple[str, str]]:
+    """A smaller case with a difference of the same kind as this one has."""
+    found = run(case)
+    if found is None:
+        raise ValueError(f"{case.name} shows no difference")
+    return shrunken(case, found, seconds)
 
 
 def shrunken(case: Case, found: tuple[str, str], seconds: float) -> tuple[Case, tuple[str, str]]:
@@ -180,22 +178,20 @@ def shrunken(case: Case, found: tuple[str, str], seconds: float) -> tuple[Case, 
 
 
 def worked(
-    path: str, seed: int, indices: range, metrics: set[str] | None
+    path: str, seed: int, indices: range, metrics: set[str] | None = None
 ) -> tuple[str, Counter[str], list[Difference]]:
     """The cases of some samples: how many ran and how many were skipped, and the differences."""
     counted: Counter[str] = Counter()
     found: list[Difference] = []
-    seen: Counter[Any] = Counter()
     for index in indices:
         for case in cases(path, seed, index, metrics):
             try:
-                one = difference(case, shrink=len(seen) < SHRUNK_PER_CHUNK)
+                one = difference(case)
             except SkippedError:
                 counted["skipped"] += 1
                 continue
             counted["runs"] += 1
             if one is not None:
-                seen[one.kind, one.metric] += 1
                 found.append(one)
     return path, counted, found
 
