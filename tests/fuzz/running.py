@@ -63,17 +63,19 @@ def draw_data(path: str, seed: int, index: int) -> Data:
     return PATHS[path].draw(np.random.default_rng([seed, index, number_of(path)]))
 
 
-def draw_objective(path: str, seed: int, index: int, number: int, data: Data) -> Objective | None:
-    """The objective of that number; None where the path does not take it."""
+def draw_objective(
+    path: str, seed: int, index: int, number: int, data: Data, metrics: set[str] | None = None
+) -> Objective | None:
+    """The objective of that number; None where the path does not take it, or its metric is not asked for."""
     taken = PATHS[path]
     random = np.random.default_rng([seed, index, number_of(path), number])
     measure = draw_measure(random)
-    several = int(random.choice([0, 0, 0, 1, 1, 2])) if taken.constrained else 0
-    conditions = tuple(draw_condition(random, data.whole.attainable) for _ in range(several))
     if (taken.bounded_only and not measure.bounded) or (taken.on_hull_only and not measure.on_hull):
         return None
-    if taken.finite_only and not measure.finite:
+    if (taken.finite_only and not measure.finite) or (metrics and measure.name not in metrics):
         return None
+    several = int(random.choice([0, 0, 0, 1, 1, 2])) if taken.constrained else 0
+    conditions = tuple(draw_condition(random, data.whole.attainable) for _ in range(several))
     return Objective(number, measure, conditions)
 
 
@@ -82,8 +84,8 @@ def cases(path: str, seed: int, index: int, metrics: set[str] | None = None) -> 
     data = draw_data(path, seed, index)
     wanted = OBJECTIVES
     for number in range(MOST_DRAWN if metrics else OBJECTIVES):
-        objective = draw_objective(path, seed, index, number, data)
-        if objective is not None and (not metrics or objective.measure.name in metrics):
+        objective = draw_objective(path, seed, index, number, data, metrics)
+        if objective is not None:
             yield Case(path, seed, index, objective, data)
             wanted -= 1
         if not wanted:

@@ -22,7 +22,9 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
     def one_of(*values: Any) -> Any:
         return values[int(random.integers(len(values)))]
 
-    settings: Settings = {}
+    # Starting threads takes longer than the rows need; now and then they are started all the same.
+    cores = f"cores {one_of(1, 1, 1, 1, 2)}"
+    settings: Settings = {"rows.available_cores": cores, "multilabel.sources.available_cores": cores}
     if "search" in parts:
         settings |= {
             "tuning.SORT_BELOW": 0,
@@ -57,6 +59,7 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
             "frames.batches.HEAD": one_of(2, 8, 1000),
             "frames.batches.KEPT_SHARE": one_of(0.05, 0.5),
             "frames.batches.KEPT_AT_MOST": one_of(0, 4, 1000),
+            "frames.batches.available_cores": cores,
             "frames.batches.first_bins": f"first_bins {one_of(1, 2, 3, 5)}",
         }
     if "grouped" in parts:
@@ -89,6 +92,7 @@ def _value(value: Any) -> Any:
     kind, argument = value.split()
     makers: dict[str, Callable[[], Any]] = {
         "first_bins": lambda: lambda sample, bits=None: _first_bins(sample, int(argument)),
+        "cores": lambda: lambda: int(argument),
         "bits": lambda: lambda rows: int(argument),
         "kernels": lambda: lambda count: _kernels_named(argument),
         "compiled": lambda: lambda: _kernels_named(argument),
