@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from fuzz.measures import DRAWN
 from fuzz.paths import PATHS, SkippedError
-from fuzz.running import OBJECTIVES, Difference, case_named, made_small, run, snippet, worked
+from fuzz.running import IMPORTS, OBJECTIVES, Difference, case_named, made_small, run, snippet, worked
 
 CHUNK = 40
 """Samples of one path that a process works on before it reports."""
@@ -36,7 +36,7 @@ def chunks(paths: list[str], runs: int, seed: int, metrics: set[str] | None) -> 
 
 def replay(name: str) -> int:
     case = case_named(name)
-    print(snippet(case, "as drawn"))
+    print(IMPORTS + snippet(case, "as drawn"))
     print()
     try:
         found = run(case)
@@ -47,7 +47,7 @@ def replay(name: str) -> int:
         print("no difference")
         return 0
     small, what = made_small(case, seconds=30)
-    print(f"{found[0]}: {found[1]}\n\nMade small:\n{snippet(small, what[1])}")
+    print(f"{found[0]}: {found[1]}\n\nMade small:\n{IMPORTS}{snippet(small, what[1])}")
     return 1
 
 
@@ -115,6 +115,8 @@ def summary(found: list[Difference], counted: dict[str, Counter[str]], shown: in
     kinds: dict[tuple[str, str, str], list[Difference]] = {}
     for one in found:
         kinds.setdefault((one.path, one.kind, one.metric), []).append(one)
+    if kinds and shown:
+        print(f"# All of these begin with\n{IMPORTS}")
     for (path, kind, metric), some in sorted(kinds.items(), key=lambda pair: -len(pair[1]))[:shown]:
         smallest = min(some, key=lambda one: one.rows)
         case, what = made_small(case_named(smallest.case))

@@ -173,7 +173,7 @@ class Verdict:
             if i in self.attempted and high is not None and allowed[i]:
                 self.candidates[i] = Candidate(value, low, high, sure and allowed[i] == 2)
         exact = measure.exact and problem.weights is None and problem.prior is None
-        self.rounding = Fraction(0) if exact else ROUNDING * problem.largest_corner(measure)
+        self.rounding = Fraction(0) if exact else ROUNDING * max(problem.largest_corner(measure), measure.scale)
         sure = [candidate.low for candidate in self.candidates.values() if candidate.sure]
         self.surely = max(sure, default=-math.inf)
         self.possibly = max((candidate.high for candidate in self.candidates.values()), default=-math.inf)

@@ -46,6 +46,8 @@ class Measure:
     bounded: bool = True
     on_hull: bool = False
     finite: bool = True
+    scale: int = 0
+    """Rounding is of this size at least, where the values at the corners do not show it."""
 
     def is_refused(self, positives: Any, negatives: Any) -> bool:
         """Whether rows of these classes are refused by name."""
@@ -145,6 +147,7 @@ def by_vanishing_coefficients(random: np.random.Generator) -> Measure:
         f"LinearFractional({listed}, name={name!r})",
         exact=False,
         on_hull=True,
+        scale=100,
     )
 
 

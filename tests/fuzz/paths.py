@@ -509,8 +509,10 @@ def macro_complaint(data: Data, measure: Measure, conditions: tuple[Condition, .
         if data.absent is not None:
             predicted &= problem.scores > data.absent
         if verdict.refused or (not conditions and verdict.must_raise):
-            if threshold != cut.shared_threshold or cut.labels[i] not in cut.shared:
+            if threshold != cut.shared_threshold:
                 return "shared", f"label {i} is undefined, but has the threshold {threshold!r} of its own"
+            if cut.labels[i] not in cut.shared:
+                return "shared not said", f"label {i} has the shared threshold {threshold!r}, and `shared` has it not"
             continue
         if may_be_undefined[i] and threshold == cut.shared_threshold:
             continue
@@ -604,18 +606,47 @@ def check_samples(data: Data, measure: Measure, conditions: tuple[Condition, ...
 
 ARRAYS = "tune_threshold(labels, scores, metric=metric, sample_weight=weights, constraint=constraint)"
 TALLY = "ScoreTally.from_scores(labels, scores, sample_weight=weights)"
+PIECE = "ScoreTally.from_scores(labels[i], scores[i], sample_weight=None if weights is None else weights[i])"
+PIECES = f"tallies = [{PIECE} for i in (slice(i, None, 3) for i in range(min(3, len(labels))))]\n"
 MATRIX = (
     "tune_thresholds(labels, scores, metric=metric, average={average!r}, sample_weight=weights, constraint=constraint)"
 )
 FRAME = (
-    "tune_frame(held({engine!r}), label='label', score='score', weight=weights is not None and 'weight' or None, "
-    "metric=metric, constraint=constraint)"
+    "from fuzz.paths import Data, held\n"
+    "frame = held(Data(labels, scores, weights, {groups}, options={{'engine': {engine!r}}}))\n"
+    "tune_frame(frame, label='label', score='score', weight=None if weights is None else 'weight', metric=metric, "
+    "constraint=constraint{by})"
 )
-GROUPS = FRAME[:-1] + ", by='group', average={average!r})"
+COUNTING = (
+    "from fuzz.measures import Condition\nfrom fuzz.paths import Data, by_counting\n"
+    "data = Data(labels, scores, weights, options={{'engine': {engine!r}}})\n"
+    "by_counting(data, SimpleNamespace(metric=get_metric(metric)), "
+    "[SimpleNamespace(constraint=one) for one in constraint or []])"
+)
+SKETCH = (
+    "sketch = ScoreSketch({bits})\n"
+    "for i in (slice(i, None, {pieces}) for i in range({pieces})):\n"
+    "    if weights is None or weights[i].any():\n"
+    "        sketch.update(labels[i], scores[i], None if weights is None else weights[i])\n"
+    "str(cut := sketch.best_cut(metric, constraint)), cut.lower, cut.upper"
+)
+GROUPED = f"tallies = [{PIECE} for i in (groups == group for group in np.unique(groups))]\n"
 
 
 def written(template: str) -> Callable[[Data], str]:
-    return lambda data: template.format(**data.options)
+    """The call as Python: statements, if need be, and an expression in the last line."""
+
+    def code(data: Data) -> str:
+        grouped = data.groups is not None
+        by = f", by='group', average={data.options.get('average')!r}" if grouped else ""
+        return template.format(**data.options, groups="groups" if grouped else None, by=by)
+
+    return code
+
+
+def prior_code(data: Data) -> str:
+    best = "hull.best_cut(metric)" if data.options["hull"] else "best_cut(metric, constraint)"
+    return f"{TALLY}.with_prior({data.options['prior']}).{best}"
 
 
 PATHS: dict[str, Path] = {
@@ -625,7 +656,7 @@ PATHS: dict[str, Path] = {
     "tally_sum": Path(
         draw_rows(),
         checked_rows(by_sum_of_tallies),
-        written("sum of ScoreTally.from_scores(labels[i::3], scores[i::3]) for i in range(3), then .best_cut"),
+        written(f"{PIECES}sum(tallies).best_cut(metric, constraint)"),
     ),
     "hull": Path(
         draw_rows(),
@@ -635,11 +666,11 @@ PATHS: dict[str, Path] = {
         bounded_only=True,
         on_hull_only=True,
     ),
-    "prior": Path(draw_prior, check_prior, written(TALLY + ".with_prior({prior}).best_cut(metric, constraint)")),
+    "prior": Path(draw_prior, check_prior, prior_code),
     "sketch": Path(
         draw_sketch,
         check_sketch,
-        written("ScoreSketch({bits}), update(labels, scores, weights), best_cut(metric, constraint)"),
+        written(SKETCH),
         bounded_only=True,
     ),
     "dense": Path(draw_matrix("sources"), checked_labels(by_matrix), written(MATRIX)),
@@ -656,7 +687,10 @@ PATHS: dict[str, Path] = {
     "tallies": Path(
         draw_groups(),
         checked_labels(by_tallies),
-        written("tune_tallies(tallies of each group, metric=metric, average={average!r}, constraint=constraint)"),
+        written(
+            GROUPED + "tune_tallies(tallies, np.unique(groups), metric=metric, average={average!r}, "
+            "constraint=constraint)"
+        ),
     ),
     "samples": Path(
         draw_samples,
@@ -675,13 +709,13 @@ PATHS: dict[str, Path] = {
     "counting": Path(
         draw_frame("search", "grouped", engines=("duckdb", "duckdb", "duckdb", "ibis")),
         checked_rows(by_counting),
-        written(FRAME),
+        written(COUNTING),
         share=0.3,
     ),
     "groups": Path(
         draw_groups("by_group", "grouped", engines=("polars", "pyarrow", "duckdb")),
         checked_labels(by_groups),
-        written(GROUPS),
+        written(FRAME),
         share=0.3,
     ),
     "dask": Path(

@@ -199,34 +199,41 @@ def worked(
 
 
 IMPORTS = """\
+from types import SimpleNamespace
 import numpy as np
 from surecut import *
 from surecut.constraints import RATES, Constraint
 from surecut.metrics import *
-from surecut.multilabel.averaging import tune_tallies"""
+from surecut.multilabel.averaging import tune_tallies
+"""
+
+SPARSE = """\
+from scipy import sparse
+stored = np.nonzero(scores > -np.inf)
+scores = sparse.csr_array((scores[stored], stored), shape=scores.shape)"""
 
 
 def snippet(case: Case, what: str) -> str:
-    """The case as Python, with what is wrong about it."""
+    """The case as Python, with what is wrong about it; `PYTHONPATH=src:tests python` runs it."""
     data, objective = case.data, case.objective
-    lines = [f"# {case.name}: {what}", IMPORTS]
+    lines = [f"# {case.name}: {what}"]
     if objective.measure.name in FUNCTIONS:
         lines.append(f"from fuzz.measures import {objective.measure.name}")
-    lines += [f"labels = np.{np.array(data.labels)!r}".replace("\n", ""), f"scores = {_written(data.scores)}"]
+    lines += [f"labels = np.array({data.labels.tolist()})", f"scores = {_written(data.scores)}"]
+    if data.options.get("sparse"):
+        lines.append(SPARSE)
     lines.append(f"weights = {None if data.weights is None else _written(data.weights)}")
     if data.groups is not None:
-        lines.append(f"groups = np.{data.groups!r}".replace("\n", ""))
+        lines.append(f"groups = np.array({data.groups.tolist()})")
     lines.append(f"metric = {objective.measure.code}")
     listed = ", ".join(condition.code for condition in objective.conditions)
     lines.append(f"constraint = {f'[{listed}]' if listed else None}")
-    call = PATHS[case.path].code(data)
-    if data.options.get("sparse"):
-        call += "  # with scores as a sparse matrix without the −inf"
+    *statements, expression = PATHS[case.path].code(data).split("\n")
+    called = [*statements, f"print({expression})"]
     if data.settings:
-        lines += ["from fuzz.settings import shrunk", f"with shrunk({data.settings!r}):", f"    print({call})"]
-    else:
-        lines.append(f"print({call})")
-    return "\n".join(lines)
+        lines += ["from fuzz.settings import shrunk", f"with shrunk({data.settings!r}):"]
+        called = [f"    {line}" for line in called]
+    return "\n".join([*lines, *called])
 
 
 def _written(numbers: Any) -> str:

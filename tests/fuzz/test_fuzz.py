@@ -106,6 +106,14 @@ def test_the_program_says_what_it_found(monkeypatch, capsys):
     assert "no difference" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("path", [name for name, path in PATHS.items() if not path.engine])
+def test_a_case_is_written_as_python(path, capsys):
+    drawn = (case for index in range(30) for case in running.cases(path, 3, index, {"accuracy"}))
+    case = next(case for case in drawn if not case.objective.conditions and case.data.weighing == "none")
+    exec(compile(running.IMPORTS + running.snippet(case, "as drawn"), path, "exec"), {})
+    assert "accuracy = " in capsys.readouterr().out
+
+
 # How it judges
 
 
