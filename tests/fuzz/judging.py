@@ -27,6 +27,10 @@ MET, NEARLY_MET = Fraction(9, 10**13), Fraction(11, 10**13)
 """A constraint is met if it is missed by 1e-12 at most: certainly below, possibly up to."""
 
 
+CELLS = 4
+"""So many times the error of a plain sum a cell may be off: sums are made of sums. Zeros must be zeros all the same."""
+
+
 class Problem:
     """Rows to tune on, and every threshold of them, tried once."""
 
@@ -109,7 +113,7 @@ class Problem:
         for name, one, true, whole in zip(
             ("tp", "fp", "fn", "tn"), found, exact, (tp + fn, fp + tn, tp + fn, fp + tn), strict=True
         ):
-            if not math.isfinite(one) or abs(Fraction(float(one)) * self.scale - true) > self.error * whole:
+            if not math.isfinite(one) or abs(Fraction(float(one)) * self.scale - true) > CELLS * self.error * whole:
                 return "confusion", f"{name} is {one!r}, expected {float(Fraction(true) / self.scale)!r}"
             if true == 0 and one != 0:
                 return "confusion not zero", f"{name} is {one!r}, expected 0"

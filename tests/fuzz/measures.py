@@ -298,12 +298,22 @@ QUANTITIES = [
     *RATES,
     *("npv", "tp/fp", "net_precision"),
 ]
+USUAL: dict[str, tuple[str, list[float]]] = {
+    "predicted_positive_rate": ("<=", [0.05, 0.1, 0.3]),
+    "false_positive_rate": ("<=", [0.05, 0.2]),
+    "precision": (">=", [0.5, 0.8, 0.9]),
+    "recall": (">=", [0.5, 0.9]),
+    "npv": (">=", [0.5, 0.9]),
+}
+"""What people ask for."""
+
 LEVELS = [-1.0, 0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 2.0]
 
 
 def draw_condition(random: np.random.Generator, attainable: Callable[[Formula], list[Any]]) -> Condition:
     """A quantity, a sense, and a level: a usual one, or one that some cut attains, or nearly."""
-    name = str(random.choice(QUANTITIES))
+    usual = random.random() < 0.3
+    name = str(random.choice(list(USUAL) if usual else QUANTITIES))
     if name in CELLS:
         measure = from_cells(name, *CELLS[name])
         quantity, formula, code = measure.metric, measure.formula, measure.code
@@ -311,9 +321,11 @@ def draw_condition(random: np.random.Generator, attainable: Callable[[Formula], 
         quantity, formula, code = RATES[name], FORMULAS[name], f"RATES[{name!r}]"
     else:
         quantity, formula, code = CATALOGUE[name](), FORMULAS[name], f"get_metric({name!r})"
-    sense = str(random.choice([">=", "<="]))
+    sense = USUAL[name][0] if usual else str(random.choice([">=", "<="]))
     levels = [value for value in attainable(formula) if value is not None]
-    if levels and random.random() < 0.6:
+    if usual:
+        level = float(random.choice(USUAL[name][1]))
+    elif levels and random.random() < 0.6:
         level = float(levels[int(random.integers(len(levels)))])
         level *= float(random.choice([1.0, 1.0, 1.0, 1 - 1e-6, 1 + 1e-6]))
     else:
