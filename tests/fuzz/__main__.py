@@ -58,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--paths", default="", help=f"some of: {', '.join(PATHS)}")
     parser.add_argument("--metrics", default="", help=f"some of: {', '.join(DRAWN)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing new after this time")
     parser.add_argument("--engines", action="store_true", help="also Dask and Spark, which are slow")
     parser.add_argument("--shown", type=int, default=30, help="how many kinds of differences to show as code")
     parser.add_argument("--replay", metavar="CASE", help="run one case again, by the name that a report gives it")
@@ -98,6 +99,10 @@ def compared(
             counted[path]["differences"] += len(differences)
             found += differences
             done += 1
+            for one in differences:
+                sys.stderr.write(f"{one.case}: {one.metric}, {one.weighing}: {one.kind}: {one.what}\n")
+            if time.monotonic() - started > options.seconds:
+                waiting = iter(())
             for path, indices in itertools.islice(waiting, 1):
                 futures.add(pool.submit(worked, path, options.seed, indices, metrics))
             if time.monotonic() - last > 5 or not futures:
