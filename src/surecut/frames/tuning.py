@@ -184,7 +184,8 @@ def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objecti
 def _grouped_rows(frame: Any, columns: Columns, missing: str) -> GroupedRows:
     from surecut.frames.grouped import GroupedRows
 
-    return GroupedRows(_wrapped(frame, columns.score, columns.weight).lazy(), columns, missing)
+    wrapped = _wrapped(frame, columns.score, columns.weight, needed=columns.names)
+    return GroupedRows(wrapped.lazy(), columns, missing)
 
 
 def _native(frame: Any) -> Any:
@@ -212,13 +213,16 @@ def _is_data_set(frame: Any) -> bool:
     return _home(frame)[0] == "pyarrow" and _home(frame)[1].endswith("Dataset")
 
 
-def _wrapped(frame: Any, *numbers: str | None) -> Any:
-    """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB."""
+def _wrapped(frame: Any, *numbers: str | None, needed: list[str] | None = None) -> Any:
+    """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB.
+
+    `needed` are the columns that will be asked for, None if all may be.
+    """
     frame = _native(frame)
     if isinstance(frame, (str, os.PathLike)):
-        frame = _readers("files").open_files(os.fspath(frame), numbers)
+        frame = _readers("files").open_files(os.fspath(frame), numbers, needed)
     elif _is_data_set(frame):
-        frame = _readers("a data set by groups").open_data_set(frame)
+        frame = _readers("a data set by groups").open_data_set(frame, needed)
     try:
         return nw.from_native(frame)
     except TypeError:
