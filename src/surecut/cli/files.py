@@ -238,6 +238,8 @@ class Table:
                 "one column per class, 1 where the row is of this class"
             )
         positive = positive_of(found, pos_label, column)
+        if positive not in found and pos_label is not None:
+            self.notes.append(f"no row has the positive label {positive!r}: column {column!r} holds {found[0]!r} only")
         return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
 
     def rows(

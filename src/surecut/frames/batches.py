@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from surecut import _kernels
-from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
+from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels, require_positives
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
@@ -140,7 +140,7 @@ class Window:
 class BatchRows:
     """The source of a search: batches that are read anew in every pass.
 
-    `objectives` only guide the guess which rows the first pass should keep.
+    `objectives` only guide the guess which rows the first pass should keep, and what is said of labels that do not do.
     """
 
     batches: Batches
@@ -297,7 +297,8 @@ class BatchRows:
         missing.settle(self.missing, found.rows)
         negative, positive = found.counts.rows.sum(axis=0)
         if found.strangers or self._label.looks_wrong(saw_positive=bool(positive)):
-            as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
+            labels = as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
+            require_positives(labels.absent, [objective.metric for objective in self.objectives])
             if found.strangers:
                 raise SourceChangedError
         if not negative + positive:

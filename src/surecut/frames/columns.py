@@ -45,10 +45,11 @@ class Missing(NamedTuple):
     def plus(self, other: Missing) -> Missing:
         return Missing(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-    def settle(self, policy: str, rows: int) -> None:
+    def settle(self, policy: str, rows: int, may_be_all: bool = False) -> None:
         """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows.
 
-        "drop quietly" is for further questions to the same rows.
+        "drop quietly" is for further questions to the same rows. If all rows lack a value, it is an error, unless they
+        `may_be_all` that is left out of more.
         """
         found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
         if not found:
@@ -56,7 +57,7 @@ class Missing(NamedTuple):
         listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
         if policy == "error":
             raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
-        if sum(self) == rows:
+        if sum(self) == rows and not may_be_all:
             raise ValueError(f"{listed}: nothing is left to tune on")
         if policy == "drop":
             warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)

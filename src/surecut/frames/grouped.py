@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER, as_labels
+from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, require_positives
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Sample, candidates_of
 from surecut.constraints import InfeasibleError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.cut import Cut
+    from surecut.metrics import Metric
 
 SHIPPED = 1 << 17
 """So many rows may be fetched at last, by distinct score; where more are in question, their bins are divided again."""
@@ -85,6 +86,8 @@ class GroupedRows:
     frame: nw.LazyFrame[Any]
     columns: Columns
     missing: str = "error"
+    metrics: tuple[Metric, ...] = ()
+    """What the rows are asked for: some metrics need rows of the positive class."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -287,15 +290,16 @@ class GroupedRows:
                 f"{self.columns.weight} must be finite and not negative, which it is not in {rows[BAD_WEIGHT]:,} rows"
             )
         both = rows[NEGATIVE] and rows[MINUS_ONE]
-        if rows[STRANGER] or both or (self.columns.pos_label is not None and self._has_several_others(found, rows)):
+        if rows[STRANGER] or both or (self.columns.pos_label is not None and self._has_several_others(found)):
             self._complain_about_labels()
+        if self.columns.pos_label is not None and rows[NEGATIVE] and not rows[POSITIVE] + rows[ABSENT]:
+            other = found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
+            require_positives(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
         if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
             raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
 
-    def _has_several_others(self, found: dict[str, NDArray[Any]], rows: list[int]) -> bool:
-        """With `pos_label`: whether it is absent, or the other labels are not always the same."""
-        if not rows[POSITIVE]:
-            return not rows[ABSENT]
+    def _has_several_others(self, found: dict[str, NDArray[Any]]) -> bool:
+        """With `pos_label`: whether the other labels are not always the same."""
         if not self._compares_labels:
             return False
         others = found[KIND] == NEGATIVE
