@@ -52,7 +52,7 @@ class Labels:
 def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", check: bool = True) -> Labels:
     """Labels out of anything array-like; which one is positive is known or must be said.
 
-    Where `pos_label` does not occur, and another label does, all rows are negative; if several others do, it is an error.
+    Where `pos_label` does not occur, and one other label does, all rows are negative; several others are an error.
     """
     values = _as_column(y, name)
     if values.dtype == object and len(values) and all(isinstance(v, (bool, np.bool_)) for v in values):
@@ -350,7 +350,8 @@ def _distinct(values: NDArray[Any], name: str) -> list[Any]:
 def _unknown_positive(found: list[Any], name: str) -> ValueError:
     if len(found) == 1:
         return ValueError(
-            f"{name} holds the label {found[0]!r} only: say with pos_label= which label is positive, even if no row has it"
+            f"{name} holds the label {found[0]!r} only: say with pos_label= which label is positive, even if no row has "
+            "it"
         )
     return ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
 

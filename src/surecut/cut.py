@@ -132,8 +132,8 @@ class Cut:
         number.
 
         >>> from surecut import tune_threshold
-        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score", "duckdb")
-        '("score" IS NOT NULL AND CAST("score" AS DOUBLE) >= 5e-01 AND NOT isnan(CAST("score" AS DOUBLE)))'
+        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score", "spark")
+        '(`score` IS NOT NULL AND CAST(`score` AS DOUBLE) >= 5e-01 AND NOT isnan(CAST(`score` AS DOUBLE)))'
         """
         quote = _dialect(dialect).quote
         return self.to_sql_of(quote + column.replace(quote, quote * 2) + quote, dialect)
@@ -308,12 +308,13 @@ class _Dialect(NamedTuple):
     is_number: str = ""
 
 
-# NaN is the largest number in DuckDB, Postgres, Snowflake and Spark, and equals itself. In BigQuery it is IEEE 754's, MySQL
-# and SQLite store none. Standard SQL has no word for it: −NaN is NaN, so that neither is at most 0, whichever way an
-# engine compares it, and of every number one of the two is.
+# NaN is the largest number in DuckDB, Postgres, Snowflake and Spark, and equals itself. In BigQuery it is IEEE 754's;
+# MySQL and SQLite store none. Standard SQL has no word for it: −NaN is NaN, so that neither is at most 0, whichever way
+# an engine compares it, and of every number one of the two is. DuckDB is asked twice, for the reason that
+# `surecut.frames.columns.is_nan` gives.
 _DIALECTS = {
     "ansi": _Dialect("DOUBLE PRECISION", '"', "(-{score} <= 0 OR {score} <= 0)"),
-    "duckdb": _Dialect("DOUBLE", '"', "NOT isnan({score})"),
+    "duckdb": _Dialect("DOUBLE", '"', "NOT isnan({score}) AND exp(-abs({score})) <= 1"),
     "postgres": _Dialect("DOUBLE PRECISION", '"', "{score} <> CAST('NaN' AS DOUBLE PRECISION)"),
     "snowflake": _Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)"),
     "sqlite": _Dialect("REAL", '"'),

@@ -14,8 +14,8 @@ from surecut._inputs import (
     as_scores,
     as_weights,
     check_missing,
-    require_positives,
     require_no_nan,
+    require_positives,
     require_same_length,
     without_missing,
 )

@@ -260,7 +260,13 @@ def tune(
         title = "Standard input" if file == "-" else Path(file).name
         with printing.working(f"tuning on {file}"), Table(file) as opened:
             rows = opened.rows(
-                label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
+                metrics=metrics,
+                label=label,
+                score=score,
+                weight=weight,
+                groups=by,
+                pos_label=pos_label,
+                missing=missing.value,
             )
             tuned: TunedCuts | TunedLabels
             if not by:

@@ -205,8 +205,8 @@ def apply_cut(
     lacking = table.count(without_score)
     if lacking and missing == "error":
         raise TableError(
-            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing negative, which "
-            "does not predict them positive"
+            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing negative, "
+            "which does not predict them positive"
         )
     cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
     if isinstance(cut, Cut):

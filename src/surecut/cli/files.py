@@ -24,14 +24,18 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from surecut._inputs import require_positives
 from surecut.cli.positives import TableError, as_label, positive_of, some
 from surecut.cut import replaced
+from surecut.frames.columns import is_nan_sql
 from surecut.frames.paths import described, files_of, is_same_file, names_sql, opened_parquet
 from surecut.frames.text_numbers import literal, quoted, text_numbers
 
 if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
+
+    from surecut.metrics import Metric
 
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "class", "actual", "outcome")
 SCORE_NAMES = ("score", "scores", "p", "prob", "probability", "y_score", "y_prob", "proba", "pred_proba", "prediction")
@@ -136,6 +140,7 @@ class Table:
         self.connection = _connect()
         self.name = "standard input" if source == "-" else source
         self.notes: list[str] = []
+        self._absent = ""
         self._folder: str | None = None
         self._is_kept = False
         try:
@@ -239,12 +244,14 @@ class Table:
             )
         positive = positive_of(found, pos_label, column)
         if positive not in found and pos_label is not None:
-            self.notes.append(f"no row has the positive label {positive!r}: column {column!r} holds {found[0]!r} only")
+            self._absent = f"no row has the positive label {positive!r}: column {column!r} holds {found[0]!r} only"
+            self.notes.append(self._absent)
         return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
 
     def rows(
         self,
         *,
+        metrics: Iterable[Metric] = (),
         label: str | None = None,
         score: str | None = None,
         weight: str | None = None,
@@ -252,7 +259,10 @@ class Table:
         pos_label: str | None = None,
         missing: str = "error",
     ) -> Rows:
-        """The rows with a label and a score, parsed; they are there as long as the table is open."""
+        """The rows with a label and a score, parsed; they are there as long as the table is open.
+
+        It is an error if one of the `metrics` needs rows of the positive class, and none has the label that was named.
+        """
         chosen = {
             "label": self.column(label, "label", LABEL_NAMES),
             "score": self.column(score, "score", SCORE_NAMES),
@@ -270,6 +280,7 @@ class Table:
             if not self._one(f"SELECT count(*) FROM {self._from}")[0]:
                 raise TableError(f"{self.name} has no rows: {self._listed()}, and nothing below the header")
             truth, positive = self.is_positive(chosen["label"], pos_label)
+            require_positives(self._absent, metrics)
             parts = {"label": truth, "score": self.number(chosen["score"])}
             if weight is not None:
                 parts["weight"] = self.number(chosen["weight"])
@@ -492,7 +503,7 @@ def require_apart(source: str, outputs: dict[str, Path], *others: Path) -> None:
 
 def missing_sql(sql: str, is_number: bool) -> str:
     """SQL that is true where a value is missing; a score that is NaN is missing, too."""
-    return f"({sql} IS NULL OR isnan(CAST({sql} AS DOUBLE)))" if is_number else f"({sql} IS NULL)"
+    return f"({sql} IS NULL OR {is_nan_sql(f'CAST({sql} AS DOUBLE)')})" if is_number else f"({sql} IS NULL)"
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -43,8 +43,8 @@ def positive_of(found: list[str], pos_label: str | None, column: str) -> str:
         return "1"  # every row is negative: the metric says what it thinks of that
     if len(found) == 1:
         raise TableError(
-            f"column {column!r} holds the label {found[0]!r} only: say with --pos-label which label is positive, even if "
-            "no row has it"
+            f"column {column!r} holds the label {found[0]!r} only: say with --pos-label which label is positive, even "
+            "if no row has it"
         )
     raise TableError(f"column {column!r} holds the labels {some(found)}: say which one is positive with --pos-label")
 

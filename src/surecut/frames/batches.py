@@ -275,7 +275,7 @@ class BatchRows:
         absent = [
             self._score.is_absent(columns[0], nan_too=self.missing == "drop"),
             self._label.is_absent(columns[1]),
-            *(column.is_null(nan_is_null=True) if column.null_count else None for column in columns[2:]),
+            *(_absent_weights(column) for column in columns[2:]),
         ]
         counted = [0, 0, 0]
         if any(mask is not None for mask in absent):
@@ -457,6 +457,11 @@ def _holds(dtype: np.dtype[Any], number: Any) -> bool:
         return bool(dtype.type(number) == number)
     except (OverflowError, ValueError):
         return False
+
+
+def _absent_weights(column: pa.Array) -> pa.Array | None:
+    """Which rows have no weight; None where all have one."""
+    return column.is_null(nan_is_null=True) if column.null_count or pa.types.is_floating(column.type) else None
 
 
 def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:

@@ -34,6 +34,27 @@ class Columns:
                 raise ValueError(f"there is no column {name!r} in the frame{hint}")
 
 
+def is_nan(value: Any) -> Any:
+    """Whether an expression of narwhals is NaN; null where it is null.
+
+    Asked twice, because DuckDB believes the statistics of a Parquet file, which leave NaN out: it concludes that
+    nothing in the column is NaN, or larger than its maximum. exp(−|x|) is at most 1 for every number, and NaN is not,
+    whether an engine holds it for the largest number or for no number at all. Where all numbers are one, DuckDB sees
+    through the second question, and not the first. `is_nan_sql` is the same in SQL.
+    """
+    return value.is_nan() | ~((value.abs() * -1.0).exp() <= 1.0)
+
+
+def is_nan_sql(number: str) -> str:
+    """The same for a double in DuckDB's SQL.
+
+    >>> import duckdb
+    >>> duckdb.sql(f"SELECT {is_nan_sql('unnest')} FROM unnest([0.5, 'nan', 'inf'])").fetchall()
+    [(False,), (True,), (False,)]
+    """
+    return f"(isnan({number}) OR NOT exp(-abs({number})) <= 1)"
+
+
 class Missing(NamedTuple):
     """How many rows lack a score, a label, a weight or a group key; each row is counted once."""
 

@@ -197,7 +197,9 @@ def _number(column: str) -> str:
     text = f"trim({quoted(column)})"
     too_large = f"abs(CAST({text} AS DOUBLE)) >= {LARGEST_EXACT_INTEGER} AND regexp_full_match({text}, '[+-]?[0-9]+')"
     told = literal(f"{column} holds an integer beyond 2**53, where float64 cannot tell neighbours apart: ")
-    return f"CASE WHEN {text} = '' THEN NULL WHEN {too_large} THEN error({told} || {text}) ELSE CAST({text} AS DOUBLE) END"
+    return (
+        f"CASE WHEN {text} = '' THEN NULL WHEN {too_large} THEN error({told} || {text}) ELSE CAST({text} AS DOUBLE) END"
+    )
 
 
 def _integer(column: str) -> str:

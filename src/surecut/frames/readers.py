@@ -158,14 +158,18 @@ def open_files(path: str, numbers: Iterable[str | None] = (), needed: Iterable[s
     names = {one.lower().removesuffix(".gz").removesuffix(".zst") for one in files}
     connection = _connected()
     numbers = tuple(numbers)
-    if all(name.endswith((".parquet", ".pq")) for name in names):
+    is_parquet = all(name.endswith((".parquet", ".pq")) for name in names)
+    if is_parquet:
         opened = opened_parquet(connection, files)
     elif all(name.endswith((".csv", ".tsv", ".txt")) for name in names):
         opened = _opened_csv(connection, path, files, numbers)
     else:
-        raise ValueError(f"expected Parquet or CSV files (.parquet, .pq, .csv, .tsv, .txt), all of one kind, got {path}")
+        raise ValueError(
+            f"expected Parquet or CSV files (.parquet, .pq, .csv, .tsv, .txt), all of one kind, got {path}"
+        )
     opened.require(needed)
-    return _with_numbers(path, connection.sql(f"SELECT * FROM {opened.sql}"), numbers)
+    relation = connection.sql(f"SELECT * FROM {opened.sql}")
+    return relation if is_parquet else _with_numbers(path, relation, numbers)
 
 
 def _opened_csv(connection: Any, path: str, files: list[str], numbers: Iterable[str | None]) -> Opened:

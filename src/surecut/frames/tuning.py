@@ -15,7 +15,7 @@ import numpy as np
 from surecut._inputs import as_labels, as_scores, as_weights, check_missing, require_positives
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import Cut
-from surecut.frames.columns import Columns, Missing
+from surecut.frames.columns import Columns, Missing, is_nan
 from surecut.metrics import get_metric
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
@@ -151,8 +151,9 @@ def apply_frame(
 
 def _accepted(value: Any, threshold: float) -> Any:
     """Whether a score reaches a threshold; engines disagree about NaN and null, and both do not."""
-    reaches = (value >= threshold) & ~value.is_nan() if threshold < math.inf else value > math.inf
-    return nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False))
+    if threshold == math.inf:
+        return nw.lit(False)
+    return nw.when((value >= threshold) & ~is_nan(value)).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
 def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tuple[list[Cut], ScoreTally | None]:
@@ -252,9 +253,7 @@ def _readers(what: str, *needed: str) -> Any:
     return readers
 
 
-def _array_rows(
-    frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]
-) -> ArrayRows:
+def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]) -> ArrayRows:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
     if not len(frame):

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "surecut/multilabel-cut"
 SCHEMA_VERSION = 2
-NAN_SCORES = 'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
+NAN_SCORES = (
+    'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
+)
 
 AVERAGES = ("macro", "micro", "samples")
 
