@@ -350,8 +350,8 @@ def _distinct(values: NDArray[Any], name: str) -> list[Any]:
 def _unknown_positive(found: list[Any], name: str) -> ValueError:
     if len(found) == 1:
         return ValueError(
-            f"{name} holds the label {found[0]!r} only: say with pos_label= which label is positive, even if no row has "
-            "it"
+            f"{name} holds the label {found[0]!r} only: say with pos_label= which label is positive, even if no row "
+            "has it"
         )
     return ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
 

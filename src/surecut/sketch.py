@@ -106,7 +106,8 @@ class ScoreSketch:
     ) -> None:
         """Count more rows. Labels are {0, 1}, {−1, 1} or booleans; no rows at all are fine.
 
-        Rows without a label, a score or a weight are an error, or left out with ``missing="drop"``, which warns how many.
+        Rows without a label, a score or a weight are an error, or with ``missing="drop"`` left out, with a warning that
+        counts them.
         """
         check_missing(missing, "error", "drop")
         if not np.size(y_score) and not np.size(y_true):

