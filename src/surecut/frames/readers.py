@@ -228,8 +228,8 @@ def _require_wide_types(data: Any, columns: Iterable[str]) -> None:
                 first = next(iter(data.get_fragments()))
                 raise ValueError(
                     f"column {field.name!r} is of type {field.type} in the data set, as in {_path_of(first)}, and of "
-                    f"type {own.field(field.name).type} in {_path_of(fragment)}: pass the path of the files instead, or "
-                    "give the data set a schema= with a type that holds both"
+                    f"type {own.field(field.name).type} in {_path_of(fragment)}: pass the path of the files instead, "
+                    "or give the data set a schema= with a type that holds both"
                 )
 
 
