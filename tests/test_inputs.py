@@ -170,7 +170,7 @@ def test_unusual_numbers_need_a_positive(tune):
         ([1, 2, 1, 2], 5),
         ([1, 2, 1, 2], "2"),
         ([1, 2, 1, 2], 1.5),
-        ([1, 1, 1, 1], 2),
+        ([1, 1, 1, 1], "2"),
         (np.array([1, 2, 1, 2], dtype=np.int8), 300),
         ([True, False, True, False], "yes"),
     ],

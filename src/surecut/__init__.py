@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from surecut.metrics import get_metric
     from surecut.multilabel.averaging import tune_expected, tune_thresholds
     from surecut.multilabel.cut import MultilabelCut
+    from surecut.positive_class import PositiveClassWarning
     from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
     from surecut.tuning import tune_threshold
@@ -35,6 +36,7 @@ _HOME = {
     "LinearSurrogate": "surecut.linear.surrogate",
     "MultilabelCut": "surecut.multilabel.cut",
     "PlugInClassifier": "surecut.classifier",
+    "PositiveClassWarning": "surecut.positive_class",
     "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
     "apply_frame": "surecut.frames.tuning",
@@ -57,6 +59,7 @@ __all__ = [
     "LinearSurrogate",
     "MultilabelCut",
     "PlugInClassifier",
+    "PositiveClassWarning",
     "ScoreSketch",
     "ScoreTally",
     "apply_frame",

@@ -5,7 +5,7 @@ Every message says what was expected, what came, and what to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
+
+    from surecut.metrics import Metric
 
 LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
@@ -25,13 +29,14 @@ class Labels:
 
     `codes` is the user's own array where it is numeric, so that ten million labels are not copied; `positive` and
     `negative` are the two values in it. Rows with any other value are an error, found by `check` or, where a
-    kernel reads all rows anyway, by the kernel.
+    kernel reads all rows anyway, by the kernel. `absent` says so where `pos_label` is none of the labels.
     """
 
     codes: NDArray[Any]
     positive: Any
     negative: Any
     name: str = "y_true"
+    absent: str = ""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -47,7 +52,10 @@ class Labels:
 
 
 def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", check: bool = True) -> Labels:
-    """Labels out of anything array-like; which one is positive is known or must be said."""
+    """Labels out of anything array-like; which one is positive is known or must be said.
+
+    Where `pos_label` does not occur, and one other label does, all rows are negative; several others are an error.
+    """
     values = _as_column(y, name)
     if values.dtype == object and len(values) and all(isinstance(v, (bool, np.bool_)) for v in values):
         values = values.astype(bool)
@@ -72,10 +80,20 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
                 "{-1, 1} or booleans, or pass pos_label="
             )
         if pos_label is not None and not (values == positive).any():
-            raise _absent(pos_label, np.unique(values).tolist(), name)
+            if ((values != other) & (values == values)).any():
+                raise _absent(pos_label, np.unique(values).tolist(), name)
+            labels.check()
+            return replace(labels, absent=absence(pos_label, other, name))
     if check:
         labels.check()
     return labels
+
+
+def require_positives(absent: str, metrics: Iterable[Metric]) -> None:
+    """Raise where a metric needs rows of the positive class, and `absent` says why there are none."""
+    for metric in metrics:
+        if absent and metric.needs_positives:
+            raise ValueError(f"{metric.name} is undefined without rows of the positive class: {absent}")
 
 
 def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_pred") -> NDArray[np.bool_]:
@@ -153,7 +171,7 @@ def as_doubles(scores: NDArray[Any], room: NDArray[np.float64] | None = None) ->
     return doubles
 
 
-def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:
+def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = "drop or fill these rows") -> None:
     """Raise on NaN, saying how many and where the first one stands."""
     if scores.dtype.kind != "f":
         return
@@ -161,8 +179,47 @@ def require_no_nan(scores: NDArray[Any], name: str = "y_score") -> None:
     if missing.any():
         raise ValueError(
             f"{name} holds NaN in {int(missing.sum())} of {len(scores)} rows, the first at position "
-            f"{int(missing.argmax())}: a row without a score cannot be ranked; drop or fill these rows"
+            f"{int(missing.argmax())}: a row without a score cannot be ranked; {way_out}"
         )
+
+
+def check_missing(missing: str, *allowed: str) -> None:
+    """Raise unless `missing` is one of the ways in which rows without a value can be treated."""
+    if missing not in allowed:
+        raise ValueError(f"missing must be {' or '.join(map(_in_double_quotes, allowed))}, got {missing!r}")
+
+
+def _in_double_quotes(text: str) -> str:
+    return f'"{text}"'
+
+
+def without_missing(
+    y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None, may_be_all: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """The rows that have a label, a score and a weight; a `MissingRowsWarning` says how many have not.
+
+    That no row is left is an error, unless they `may_be_all` that lack a value.
+    """
+    from surecut.frames.columns import Missing
+
+    columns = [_as_column(y_true, "y_true"), _as_column(y_score, "y_score", _two_dimensional_scores)]
+    columns += [] if sample_weight is None else [_as_column(sample_weight, "sample_weight")]
+    require_same_length(**dict(zip(("y_true", "y_score", "sample_weight"), columns, strict=False)))
+    gone = np.zeros(len(columns[0]), dtype=bool)
+    counted = {}
+    for part, column in zip(("label", "score", "weight"), columns, strict=False):
+        lacking = missing_values(column) & ~gone
+        counted[part], gone = int(lacking.sum()), gone | lacking
+    Missing(**counted).settle("drop", len(gone), may_be_all)
+    kept = [column[~gone] if gone.any() else column for column in columns]
+    return kept[0], kept[1], kept[2] if len(kept) > 2 else None
+
+
+def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are NaN, None, NaT or NA."""
+    if values.dtype.kind == "O":
+        return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
 
 
 def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> NDArray[np.float64]:
@@ -275,7 +332,7 @@ def _encoded_labels(values: NDArray[Any], pos_label: Any, name: str) -> Labels:
     if values.dtype.kind not in "bUSOT":
         raise TypeError(f"{name} must be numbers, booleans or text, got values of type {values.dtype}")
     if values.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in values.tolist()])
+        missing = missing_values(values)
         if missing.any():
             raise ValueError(
                 f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
@@ -286,11 +343,21 @@ def _encoded_labels(values: NDArray[Any], pos_label: Any, name: str) -> Labels:
     if pos_label is None:
         if values.dtype.kind == "O" and all(isinstance(v, (int, float, np.number)) for v in found):
             return as_labels(values.astype(np.float64), name=name)
-        raise ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
+        raise _unknown_positive(found, name)
     if pos_label not in found:
-        raise _absent(pos_label, found, name)
+        if len(found) > 1 or not _is_of_kind(pos_label, found[0]):
+            raise _absent(pos_label, found, name)
+        no_row = np.zeros(len(values), dtype=np.uint8)
+        return Labels(no_row, np.uint8(1), np.uint8(0), name, absence(pos_label, found[0], name))
     codes = np.asarray(values == pos_label).astype(np.uint8)
     return Labels(codes, np.uint8(1), np.uint8(0), name)
+
+
+def _is_of_kind(pos_label: Any, found: Any) -> bool:
+    """Whether a label could stand where another was found."""
+    numbers = (bool, int, float, np.number, np.bool_)
+    both_numbers = isinstance(pos_label, numbers) and isinstance(found, numbers)
+    return both_numbers or isinstance(pos_label, type(found))
 
 
 def _is_missing(value: Any) -> bool:
@@ -309,6 +376,21 @@ def _distinct(values: NDArray[Any], name: str) -> list[Any]:
         raise TypeError(f"{name} mixes labels of the types {_listed(kinds)}: make them of one type") from None
 
 
+def _unknown_positive(found: list[Any], name: str) -> ValueError:
+    if len(found) == 1:
+        return ValueError(
+            f"{name} holds the label {found[0]!r} only: say with pos_label= which label is positive, even if no row "
+            "has it"
+        )
+    return ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
+
+
+def absence(pos_label: Any, found: Any, name: str) -> str:
+    """What to say where no row has the positive label, and all have another."""
+    found = found.item() if isinstance(found, np.generic) else found
+    return f"pos_label={pos_label!r} is none of the labels in {name}, which are all {found!r}"
+
+
 def _absent(pos_label: Any, found: list[Any], name: str) -> ValueError:
     return ValueError(f"pos_label={pos_label!r} is none of the labels in {name}, which are {_listed(found)}")
 
@@ -321,7 +403,7 @@ def _not_binary(codes: NDArray[Any], name: str) -> ValueError:
         )
     found = np.unique(codes).tolist()
     if len(found) == 2:
-        return ValueError(f"{name} holds the labels {_listed(found)}: say which one is positive with pos_label=")
+        return _unknown_positive(found, name)
     return _too_many_classes(found, name)
 
 

@@ -47,6 +47,7 @@ from surecut.multilabel.outputs import (
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import shrunken_cut
 from surecut.multilabel.stratification import MultilabelSplit
+from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
 from surecut.search import Objective
 from surecut.tally import ScoreTally
@@ -112,7 +113,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tunes, and the rest certifies: `certificate_` says what the metric will be on new rows with this confidence. A
         constraint then holds on new rows with it, too.
     pos_label
-        The class that counts as positive: `classes_[1]` unless said otherwise.
+        The class that counts as positive: `classes_[1]` unless said otherwise. With labels other than {0, 1}, {−1, 1}
+        and booleans, and a metric that depends on which class is positive, a `PositiveClassWarning` then names it.
     response_method
         ``"predict_proba"``, ``"decision_function"``, or ``"auto"``, the first of them that the estimator has.
     n_jobs
@@ -197,6 +199,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError(f"average={self.average!r} is for targets with a column per label, but y is one column")
         X, y = indexable(X, y)
         y = _checked_target(y)
+        if self.pos_label is None:
+            classes, counts = np.unique(y, return_counts=True)
+            warn_of_assumed_positive(classes, counts[1] / len(y), self._metrics(metric))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
         plan = self._plan(X, y, routed.splitter.split)
@@ -278,6 +283,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             if hasattr(model, attribute):
                 setattr(self, attribute, getattr(model, attribute))
 
+    def _metrics(self, metric: Metric) -> list[Metric]:
+        """The metric and the quantities of the constraints."""
+        return [metric, *(constraint.quantity for constraint in parse_constraints(self.constraint))]
+
     def _kept_aside(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the rows that did not train certify, and do not tune; none where no confidence is asked for."""
         kept = np.zeros(len(y), dtype=bool)
@@ -322,6 +331,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError(f"average={average!r} is for many labels, and this classifier was fitted on one")
         else:
             cut = self.hull_.best_cut(get_metric(metric))
+            if self.pos_label is None:
+                warn_of_assumed_positive(self.classes_, self.cut_.prior, [cut.metric])
         cut = replace(cut, out_of_fold=self.cut_.out_of_fold, pos_label=self.cut_.pos_label)
         other._set_cut(cut, self.hull_)
         return other
@@ -342,18 +353,14 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score minus threshold, above zero exactly where `predict` gives `classes_[1]`, or the label.
 
-        A score that equals the threshold, which is accepted, gives the smallest positive float; a cut that predicts
-        nothing gives −inf.
+        It ranks rows as the model does, and is finite where scores are. A score that equals the threshold, which is
+        accepted, gives the smallest positive float. Where the cut predicts nothing, it is s − 1 for scores s < 0 and
+        −1/(1 + s) for others, which are all negative; where the cut is −inf and predicts everything, the mirror image.
         """
         check_is_fitted(self, "cut_")
-        scores = self._scores(X).astype(np.float64)
         many = isinstance(self.cut_, MultilabelCut)
-        threshold = np.broadcast_to(self.cut_.thresholds if many else self.cut_.threshold, scores.shape)
-        with np.errstate(invalid="ignore"):
-            distance = scores - threshold
-        equal = scores == threshold
-        distance[equal] = np.where(np.isinf(threshold[equal]), np.inf, np.nextafter(0.0, 1.0))
-        distance[threshold == np.inf] = -np.inf
+        scores = self._scores(X).astype(np.float64)
+        distance = _distances(scores, self.cut_.thresholds if many else self.cut_.threshold)
         return np.asarray(distance if many or self._positive() == self.classes_[1] else -distance)
 
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
@@ -410,7 +417,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if get_config()["enable_metadata_routing"]:
             if sample_weight is not None:
                 params = {**params, "sample_weight": sample_weight}
-            routed.update(process_routing(self, "fit", **params))
+            if params:  # of nothing scikit-learn makes an object that is no mapping
+                routed.update(process_routing(self, "fit", **params))
         elif sample_weight is not None and (name := _weight_parameter(self.estimator)) is not None:
             routed.estimator.fit = {name: sample_weight}
         return routed
@@ -512,6 +520,20 @@ def _fit_and_score_labels(
                 f"MultiOutputClassifier({name}())"
             ) from error
     return model, label_scores(model, _safe_indexing(X, tune), response_method, y.shape[1])
+
+
+def _distances(scores: NDArray[np.float64], thresholds: Any) -> NDArray[np.float64]:
+    """How far scores lie above thresholds: positive exactly where they reach them, and in their order."""
+    threshold = np.broadcast_to(thresholds, scores.shape)
+    least, largest = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        distance = scores - threshold
+        above_all = np.where(scores < 0, scores - 1, -1 / (1 + np.maximum(scores, 0)))
+        below_all = np.where(scores > 0, scores + 1, 1 / (1 - np.minimum(scores, 0)))
+    distance = np.where(np.isfinite(scores), np.clip(distance, -largest, largest), distance)
+    distance = np.where(scores == threshold, least, distance)
+    distance = np.where(threshold == np.inf, np.minimum(above_all, -least), distance)
+    return np.asarray(np.where(threshold == -np.inf, np.maximum(below_all, least), distance))
 
 
 def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:

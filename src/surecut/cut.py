@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_scores, require_no_nan
+from surecut._inputs import as_scores, check_missing, require_no_nan
 from surecut.confusion import Confusion
 from surecut.constraints import RATES, Constraint, Rate, listed, make_constraint
 from surecut.metrics import (
@@ -96,16 +96,22 @@ class Cut:
     def predicts_nothing(self) -> bool:
         return self.threshold == math.inf
 
-    def predict(self, scores: ArrayLike) -> NDArray[np.bool_]:
+    def predict(self, scores: ArrayLike, *, missing: str = "error") -> NDArray[np.bool_]:
         """Which scores are cut positive.
+
+        A missing score (NaN, None, NA) is an error, or with ``missing="negative"`` not predicted positive.
 
         >>> from surecut import tune_threshold
         >>> cut = tune_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         >>> cut.predict([0.3, 0.9])
         array([ True,  True])
+        >>> cut.predict([0.3, float("nan")], missing="negative")
+        array([ True, False])
         """
+        check_missing(missing, "error", "negative")
         column = as_scores(scores, name="scores")
-        require_no_nan(column, name="scores")
+        if missing == "error":
+            require_no_nan(column, name="scores", way_out='drop or fill these rows, or pass missing="negative"')
         if self.predicts_nothing:
             return np.zeros(len(column), dtype=bool)
         return np.asarray(column.astype(np.float64, copy=False) >= self.threshold)
@@ -124,23 +130,28 @@ class Cut:
         """The cut as one SQL expression: true where the row is predicted positive.
 
         `dialect` is one of ansi, duckdb, postgres, snowflake, spark, bigquery, mysql, sqlite. The score is compared
-        as a double; a null score is not predicted positive.
+        as a double. It is false, never null, where the score is null or NaN, which most engines hold for the largest
+        number.
 
         >>> from surecut import tune_threshold
-        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score")
-        'CAST("score" AS DOUBLE PRECISION) >= 5e-01'
+        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score", "spark")
+        '(`score` IS NOT NULL AND CAST(`score` AS DOUBLE) >= 5e-01 AND NOT isnan(CAST(`score` AS DOUBLE)))'
         """
-        _, quote = _dialect(dialect)
+        quote = _dialect(dialect).quote
         return self.to_sql_of(quote + column.replace(quote, quote * 2) + quote, dialect)
 
     def to_sql_of(self, expression: str, dialect: str = "ansi") -> str:
         """The same for a score that is an SQL expression rather than a column."""
-        double, _ = _dialect(dialect)
         if self.predicts_nothing:
             return "FALSE"
-        if self.threshold == -math.inf:
-            return f"{expression} IS NOT NULL"
-        return f"CAST({expression} AS {double}) >= {_scientific(self.threshold)}"
+        known = _dialect(dialect)
+        score = f"CAST({expression} AS {known.double})"
+        conditions = [f"{expression} IS NOT NULL"]
+        if self.threshold > -math.inf:
+            conditions.append(f"{score} >= {_scientific(self.threshold)}")
+        if known.is_number:
+            conditions.append(known.is_number.format(score=score))
+        return f"({' AND '.join(conditions)})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut as JSON: whole or not at all."""
@@ -291,23 +302,35 @@ def write_whole(path: Path, content: bytes) -> None:
             raise OSError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-_DOUBLES = {
-    "ansi": ("DOUBLE PRECISION", '"'),
-    "duckdb": ("DOUBLE", '"'),
-    "postgres": ("DOUBLE PRECISION", '"'),
-    "snowflake": ("DOUBLE", '"'),
-    "sqlite": ("REAL", '"'),
-    "spark": ("DOUBLE", "`"),
-    "bigquery": ("FLOAT64", "`"),
-    "mysql": ("DOUBLE", "`"),
+class _Dialect(NamedTuple):
+    """An engine's double, its mark around names, and how it says that a score is not NaN (nothing where none is)."""
+
+    double: str
+    quote: str
+    is_number: str = ""
+
+
+# NaN is the largest number in DuckDB, Postgres, Snowflake and Spark, and equals itself. In BigQuery it is IEEE 754's;
+# MySQL and SQLite store none. Standard SQL has no word for it: −NaN is NaN, so that neither is at most 0, whichever way
+# an engine compares it, and of every number one of the two is. DuckDB is asked twice, for the reason that
+# `surecut.frames.columns.is_nan` gives.
+_DIALECTS = {
+    "ansi": _Dialect("DOUBLE PRECISION", '"', "(-{score} <= 0 OR {score} <= 0)"),
+    "duckdb": _Dialect("DOUBLE", '"', "NOT isnan({score}) AND exp(-abs({score})) <= 1"),
+    "postgres": _Dialect("DOUBLE PRECISION", '"', "{score} <> CAST('NaN' AS DOUBLE PRECISION)"),
+    "snowflake": _Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)"),
+    "sqlite": _Dialect("REAL", '"'),
+    "spark": _Dialect("DOUBLE", "`", "NOT isnan({score})"),
+    "bigquery": _Dialect("FLOAT64", "`", "NOT IS_NAN({score})"),
+    "mysql": _Dialect("DOUBLE", "`"),
 }
 
 
-def _dialect(dialect: str) -> tuple[str, str]:
+def _dialect(dialect: str) -> _Dialect:
     try:
-        return _DOUBLES[dialect.lower()]
+        return _DIALECTS[dialect.lower()]
     except KeyError:
-        raise ValueError(f"unknown SQL dialect {dialect!r}: expected one of {', '.join(_DOUBLES)}") from None
+        raise ValueError(f"unknown SQL dialect {dialect!r}: expected one of {', '.join(_DIALECTS)}") from None
 
 
 def _scientific(number: float) -> str:

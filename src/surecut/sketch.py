@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut import _kernels
-from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import (
+    as_doubles,
+    as_labels,
+    as_scores,
+    as_weights,
+    check_missing,
+    require_no_nan,
+    require_same_length,
+    without_missing,
+)
 from surecut._kernels import LARGEST_FINITE, FirstBins
 from surecut.candidates import (
     Candidates,
@@ -108,10 +117,26 @@ class ScoreSketch:
     def weighted(self) -> bool:
         return self._counts.weight is not self._counts.rows
 
-    def update(self, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Count more rows. Labels are {0, 1}, {−1, 1} or booleans; no rows at all are fine."""
+    def update(
+        self,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        missing: str = "error",
+    ) -> None:
+        """Count more rows. Labels are {0, 1}, {−1, 1} or booleans; no rows at all are fine.
+
+        Rows without a label, a score or a weight are an error, or with ``missing="drop"`` left out, with a warning that
+        counts them.
+        """
+        check_missing(missing, "error", "drop")
         if not np.size(y_score) and not np.size(y_true):
             return
+        if missing == "drop":
+            y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight, may_be_all=True)
+            if not len(y_score):
+                return
         labels, scores = as_labels(y_true, check=False), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         weights = NO_WEIGHTS if sample_weight is None else as_weights(sample_weight, len(scores))

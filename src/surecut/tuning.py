@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from surecut._inputs import Labels, as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import (
+    Labels,
+    as_labels,
+    as_scores,
+    as_weights,
+    check_missing,
+    require_no_nan,
+    require_positives,
+    require_same_length,
+    without_missing,
+)
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import Metric, get_metric
 from surecut.multilabel.shrinkage import check_shrinkage
@@ -39,6 +49,7 @@ def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
     shrinkage: float | str = ...,
+    missing: str = ...,
 ) -> Cut: ...
 @overload
 def tune_threshold(
@@ -51,6 +62,7 @@ def tune_threshold(
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
     shrinkage: float | str = ...,
+    missing: str = ...,
 ) -> dict[str, Cut]: ...
 def tune_threshold(
     y_true: ArrayLike,
@@ -62,6 +74,7 @@ def tune_threshold(
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     confidence: float | None = None,
     shrinkage: float | str = 0.0,
+    missing: str = "error",
 ) -> Cut | dict[str, Cut]:
     """Find the threshold at which a metric is best: exactly, as if every score had been tried.
 
@@ -88,6 +101,9 @@ def tune_threshold(
     shrinkage
         κ, how many positives a calibrated model of the scores is worth, for samples with few positives: 0 tunes on
         these rows alone, ``"auto"`` finds κ and the model from them. `tune_thresholds` says more.
+    missing
+        What to do with rows without a label, a score or a weight (NaN, None, NA): ``"error"``, or ``"drop"``, which
+        warns how many were dropped.
 
     Returns
     -------
@@ -110,7 +126,11 @@ def tune_threshold(
     constraints = parse_constraints(constraint)
     objectives = [Objective(one, constraints) for one in metrics]
 
+    check_missing(missing, "error", "drop")
+    if missing == "drop":
+        y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
     labels = as_labels(y_true, pos_label=pos_label, check=False)
+    require_positives(labels.absent, metrics)
     scores = as_scores(y_score)
     require_same_length(y_true=labels, y_score=scores)
     weights = None if sample_weight is None else as_weights(sample_weight, len(scores))

@@ -167,15 +167,15 @@ class TestApply:
             "--out",
             tmp_path / "o.csv",
             "--missing",
-            "drop",
+            "negative",
             "--name",
             "hit",
         )
         assert (tmp_path / "o.csv").read_text().splitlines() == [
             "id,p,hit",
             "a,0.9,true",
-            "b,,",
-            "c,nan,",
+            "b,,false",
+            "c,nan,false",
             "d,inf,true",
         ]
 
@@ -623,7 +623,7 @@ def test_without_its_extra_the_command_says_what_to_install():
 def test_apply_does_not_write_over_what_it_reads(file, cut):
     before = file.read_bytes()
     result = run("apply", file, "--cut", cut, "--score", "p", "--out", file, code=1)
-    assert "is the file that is read" in result.output.replace("\n", " ")
+    assert "is a file that is read" in result.output.replace("\n", " ")
     assert file.read_bytes() == before
 
 

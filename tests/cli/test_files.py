@@ -138,7 +138,7 @@ MISTAKES = {
     "wrong_label": (
         "y,p\nspam,0.5\nham,0.2\n",
         {"pos_label": "eggs"},
-        "'eggs' is none of those in column 'y'.*say --pos-label",
+        "'eggs' is none of those in column 'y'.*is it misspelt",
     ),
     "three_labels": ("y,p\na,0.5\nb,0.2\nc,0.1\n", {}, "must hold two labels, found 'a', 'b', 'c'"),
     "missing_score": ("y,p\n1,0.5\n0,\n", {}, "rows without a value: 1 in 'p'. Fill them, or say --missing drop"),

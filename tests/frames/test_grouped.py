@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,18 @@ def test_spark_gives_the_same_cut(spark, families, sample_of, make, same, monkey
         applied = apply_frame(frame, cut, score="score", by=["key", "part"]).toPandas()
     assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
     assert (by_group.ENTRY, grouped.BIN) in [by for by, _ in shipped]  # bins of groups were divided
+
+
+def test_spark_and_its_sql_take_a_missing_score_for_negative(spark):
+    scores = [0.25, 0.75, float("nan"), float("inf"), float("-inf"), 0.5, None]
+    frame = spark.createDataFrame([(score,) for score in scores], "`the score` double")
+    for threshold in (0.5, -3.25, float("inf"), float("-inf"), 1e300):
+        cut = replace(tune_threshold([0, 1], [0.25, 0.75]), threshold=threshold)
+        expected = [s is not None and s >= threshold and threshold < float("inf") for s in scores]
+        said = frame.selectExpr(f"{cut.to_sql('the score', 'spark')} AS flag").collect()
+        assert [row["flag"] for row in said] == expected
+        applied = apply_frame(frame, cut, score="the score", name="flag").collect()
+        assert [row["flag"] for row in applied] == expected
 
 
 CONNECT = """

@@ -190,7 +190,7 @@ def test_other_things_are_no_frames(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         tune_frame(tmp_path / "none.parquet", label="label", score="score")
     (tmp_path / "rows.xlsx").write_text("")
-    with pytest.raises(ValueError, match="expected a Parquet or CSV file"):
+    with pytest.raises(ValueError, match="expected Parquet or CSV files"):
         tune_frame(tmp_path / "rows.xlsx", label="label", score="score")
 
 

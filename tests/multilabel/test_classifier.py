@@ -36,6 +36,7 @@ MODELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::surecut.PositiveClassWarning")  # 1 and 2, and text, are what the checks have
 @parametrize_with_checks([PlugInClassifier(DecisionTreeClassifier(random_state=0), cv=1 / 3, random_state=0)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

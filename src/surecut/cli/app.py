@@ -50,6 +50,13 @@ class Missing(StrEnum):
     drop = "drop"
 
 
+class MissingScore(StrEnum):
+    """What to predict for rows that lack a score."""
+
+    error = "error"
+    negative = "negative"
+
+
 class Average(StrEnum):
     """How values of many labels become one."""
 
@@ -245,13 +252,21 @@ def tune(
 
         from surecut.cli import printing
         from surecut.cli.commands import TunedCuts, TunedLabels, tuned_by, tuned_cuts
-        from surecut.cli.files import Table
+        from surecut.cli.files import Table, require_apart
         from surecut.report import save_html
 
+        named = {f"--out ({name})" if len(outs) > 1 else "--out": path for name, path in zip(names, outs, strict=False)}
+        require_apart(file, named | ({"--report": report} if report else {}))
         title = "Standard input" if file == "-" else Path(file).name
         with printing.working(f"tuning on {file}"), Table(file) as opened:
             rows = opened.rows(
-                label=label, score=score, weight=weight, groups=by, pos_label=pos_label, missing=missing.value
+                metrics=metrics,
+                label=label,
+                score=score,
+                weight=weight,
+                groups=by,
+                pos_label=pos_label,
+                missing=missing.value,
             )
             tuned: TunedCuts | TunedLabels
             if not by:
@@ -310,20 +325,21 @@ def apply(
         ),
     ] = None,
     missing: Annotated[
-        Missing,
+        MissingScore,
         typer.Option(
-            metavar="error|drop", help="Rows without a score: an error, or drop, which leaves their prediction empty."
+            metavar="error|negative", help="Rows without a score: an error, or negative, not predicted positive."
         ),
-    ] = Missing.error,
+    ] = MissingScore.error,
 ) -> None:
     """Add a column that says which rows are cut positive."""
     with _explained(context):
         from surecut.cli import printing
         from surecut.cli.commands import apply_cut
-        from surecut.cli.files import Table
+        from surecut.cli.files import Table, require_apart
 
+        require_apart(file, {"--out": out}, cut)
         copies_text = out.suffix.lower() in (".csv", ".tsv")
-        with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text) as opened:
+        with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text, exact=True) as opened:
             rows, flagged = apply_cut(
                 opened,
                 cut,
@@ -332,7 +348,7 @@ def apply(
                 by=by or (),
                 name=name,
                 negative=negative,
-                leave_empty=missing is Missing.drop,
+                missing=missing.value,
             )
         printing.notes(opened.notes)
         printing.line(f"{rows:,} rows with column {name!r}, {flagged:,} of them positive: {out}")

@@ -14,11 +14,11 @@ from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.cli import printing
-from surecut.cli.files import SCORE_NAMES, literal, missing_sql
+from surecut.cli.files import SCORE_NAMES, missing_sql
 from surecut.cli.positives import TableError
 from surecut.constraints import parse_constraints
 from surecut.cut import Cut
-from surecut.frames.text_numbers import quoted
+from surecut.frames.text_numbers import literal, quoted
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
 from surecut.multilabel.cut import SCHEMA, MultilabelCut
@@ -192,37 +192,35 @@ def apply_cut(
     by: Sequence[str],
     name: str,
     negative: str | None,
-    leave_empty: bool,
+    missing: str,
 ) -> tuple[int, int]:
     """Copy a table with a column that says which rows are cut positive; return the numbers of rows and of those.
 
     The column holds true and false, or the cut's positive label and the `negative` one. A row without a score is an
-    error, unless its prediction may be left empty.
+    error, or negative, as `missing` says.
     """
-    if table.reads(out):
-        raise TableError(f"{out} is the file that is read: write to another one")
     column = table.column(score, "score", SCORE_NAMES)
     number = table.number(column)
     without_score = missing_sql(number, is_number=True)
     lacking = table.count(without_score)
-    if lacking and not leave_empty:
+    if lacking and missing == "error":
         raise TableError(
-            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing drop, which "
-            "leaves their prediction empty"
+            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing negative, "
+            "which does not predict them positive"
         )
     cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
     if isinstance(cut, Cut):
         predicted = _predicted(cut, path, number, by)
     else:
         predicted = _predicted_by(table, cut, path, number, by)
-    flagged = table.count(f"NOT {without_score} AND {predicted}")
+    predicted = f"(NOT {without_score} AND {predicted})"
+    flagged = table.count(predicted)
     if negative is not None:
         positive = "1" if cut.pos_label is None else str(cut.pos_label)
         if positive == negative:
             raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
         predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
-    expression = f"CASE WHEN NOT {without_score} THEN {predicted} END"
-    return table.write({name: expression}, out, looks_up=isinstance(cut, MultilabelCut)), flagged
+    return table.write({name: predicted}, out, looks_up=isinstance(cut, MultilabelCut)), flagged
 
 
 def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:

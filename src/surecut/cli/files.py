@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import glob
 import gzip
 import io
 import os
@@ -25,13 +24,18 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from surecut._inputs import require_positives
 from surecut.cli.positives import TableError, as_label, positive_of, some
 from surecut.cut import replaced
-from surecut.frames.text_numbers import quoted, text_numbers
+from surecut.frames.columns import is_nan_sql
+from surecut.frames.paths import described, files_of, is_same_file, names_sql, opened_parquet
+from surecut.frames.text_numbers import literal, quoted, text_numbers
 
 if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
+
+    from surecut.metrics import Metric
 
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "class", "actual", "outcome")
 SCORE_NAMES = ("score", "scores", "p", "prob", "probability", "y_score", "y_prob", "proba", "pred_proba", "prediction")
@@ -128,30 +132,41 @@ class Rows:
 class Table:
     """A file, a glob of files, or standard input (``-``), open for reading.
 
-    Use it as a context manager: what it needs to keep is removed at the end. `as_text` leaves the columns of a CSV file
-    as they are written, for copying: 0.50 stays 0.50.
+    Use it as a context manager: what it needs to keep is removed at the end. For copying, `as_text` leaves the columns
+    of a CSV file as they are written, 0.50 stays 0.50, and `exact` looks at all rows before it settles their types.
     """
 
-    def __init__(self, source: str, *, as_text: bool = False) -> None:
+    def __init__(self, source: str, *, as_text: bool = False, exact: bool = False) -> None:
         self.connection = _connect()
         self.name = "standard input" if source == "-" else source
         self.notes: list[str] = []
+        self._absent = ""
         self._folder: str | None = None
         self._is_kept = False
         try:
-            self._path = self._spooled() if source == "-" else source
-            self._reader = _reader_of(self._path, self.name)
-            self._options = self._reading(as_text)
+            self._files = [self._spooled()] if source == "-" else _files_of(source)
+            self._reader = _reader_of(self._files, self.name)
+            self._options = self._reading(as_text, exact)
+            self._conflicts: dict[str, str] = {}
+            self._parquet = ""
             self.types = self._open()
         except BaseException:
             self.__exit__()
             raise
 
-    def _reading(self, as_text: bool) -> str:
-        """The reader's options: CSV as text, or with types, of which BOOLEAN is none: yes and no stay as written."""
+    def _reading(self, as_text: bool, exact: bool) -> str:
+        """The reader's options: CSV as text, or with types, of which BOOLEAN is none: yes and no stay as written.
+
+        JSON is looked at as a whole before its types are settled: DuckDB rounds what does not fit further down.
+        """
+        if self._reader == "json":
+            return f", sample_size = -1, maximum_sample_files = {len(self._files)}"
         if self._reader != "csv":
             return ""
-        return ", all_varchar = true" if as_text else f", auto_type_candidates = [{', '.join(map(literal, CSV_TYPES))}]"
+        if as_text:
+            return ", all_varchar = true"
+        all_rows = ", sample_size = -1" + (", union_by_name = true" if len(self._files) > 1 else "") if exact else ""
+        return f"{all_rows}, auto_type_candidates = [{', '.join(map(literal, CSV_TYPES))}]"
 
     def __enter__(self) -> Table:
         return self
@@ -165,10 +180,6 @@ class Table:
     def columns(self) -> list[str]:
         return list(self.types)
 
-    def reads(self, path: Path) -> bool:
-        """Whether a path is one of the files that are read."""
-        return any(Path(one).resolve() == path.resolve() for one in glob.glob(self._path) or [self._path])
-
     def column(self, asked: str | None, purpose: str, guesses: Iterable[str] = ()) -> str:
         """The file's own name of the column that was asked for: exactly, or but for case and blanks, or by position."""
         if asked is None:
@@ -177,6 +188,8 @@ class Table:
                 if guess in plain:
                     return plain[guess]
             raise TableError(f"which column holds the {purpose}? Say --{purpose} NAME; {self._listed()}")
+        if asked in self._conflicts:
+            raise TableError(self._conflicts[asked])
         if asked in self.types:
             return asked
         alike = [name for name in self.columns if _plain(name) == _plain(asked)]
@@ -230,11 +243,15 @@ class Table:
                 "one column per class, 1 where the row is of this class"
             )
         positive = positive_of(found, pos_label, column)
+        if positive not in found and pos_label is not None:
+            self._absent = f"no row has the positive label {positive!r}: column {column!r} holds {found[0]!r} only"
+            self.notes.append(self._absent)
         return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
 
     def rows(
         self,
         *,
+        metrics: Iterable[Metric] = (),
         label: str | None = None,
         score: str | None = None,
         weight: str | None = None,
@@ -242,7 +259,10 @@ class Table:
         pos_label: str | None = None,
         missing: str = "error",
     ) -> Rows:
-        """The rows with a label and a score, parsed; they are there as long as the table is open."""
+        """The rows with a label and a score, parsed; they are there as long as the table is open.
+
+        It is an error if one of the `metrics` needs rows of the positive class, and none has the label that was named.
+        """
         chosen = {
             "label": self.column(label, "label", LABEL_NAMES),
             "score": self.column(score, "score", SCORE_NAMES),
@@ -260,6 +280,7 @@ class Table:
             if not self._one(f"SELECT count(*) FROM {self._from}")[0]:
                 raise TableError(f"{self.name} has no rows: {self._listed()}, and nothing below the header")
             truth, positive = self.is_positive(chosen["label"], pos_label)
+            require_positives(self._absent, metrics)
             parts = {"label": truth, "score": self.number(chosen["score"])}
             if weight is not None:
                 parts["weight"] = self.number(chosen["weight"])
@@ -291,6 +312,8 @@ class Table:
 
         Rows stay in their order. An expression that `looks_up` in another table would disturb it, and they are sorted.
         """
+        if self._conflicts:
+            raise TableError(next(iter(self._conflicts.values())))
         added = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in expressions.items())
         clash = [name for name in expressions if name in self.types]
         if clash:
@@ -323,17 +346,21 @@ class Table:
     def _from(self) -> str:
         if self._is_kept:
             return "kept"
-        return f"read_{self._reader}({literal(self._path)}{self._options})"
+        return self._parquet or f"read_{self._reader}({names_sql(self._files)}{self._options})"
 
     def _open(self) -> dict[str, str]:
         """Names and types of the columns; text where the reader's guess of a type or of the encoding fails."""
         import duckdb
 
         try:
+            if self._reader == "parquet":
+                opened = opened_parquet(self.connection, self._files)
+                self._parquet, self._conflicts = opened.sql, opened.conflicts
+                return opened.types
             found = self._described()
         except duckdb.Error as error:
             if self._reader == "csv" and "utf-8" in str(error):
-                self._options += f", encoding = '{_encoding_of(self._path)}'"
+                self._options += f", encoding = '{_encoding_of(self._files[0])}'"
                 try:
                     return self._described()
                 except duckdb.Error:
@@ -352,8 +379,11 @@ class Table:
                 self._require_even_lines()
             except TableError as uneven:
                 return uneven
-        if "Schema mismatch" in str(error) and glob.has_magic(self._path):
-            return TableError(f"the files that match {self.name} have different columns: choose a narrower pattern")
+        if "Schema mismatch" in str(error) and len(self._files) > 1:
+            told = " ".join(line.strip() for line in str(error).splitlines()[1:4])
+            return TableError(
+                f"the files that match {self.name} have different columns: choose a narrower pattern ({told})"
+            )
         if self._reader == "parquet":
             return TableError(
                 f"{self.name} is not a whole Parquet file; was its writing or copying broken off? {_first_line(error)}"
@@ -362,23 +392,27 @@ class Table:
 
     def _require_even_lines(self, most: int | None = None) -> None:
         """Raise where a line of a CSV file, or one of the first ones, has another number of fields than its header."""
-        for path in sorted(glob.glob(self._path, recursive=True)) or [self._path]:
+        for path in self._files:
             if not path.endswith(".zst"):
-                _require_even_lines(path, self.name if path == self._path else path, most)
+                _require_even_lines(path, self.name if len(self._files) == 1 else path, most)
 
     def _described(self) -> dict[str, str]:
-        described = self.connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
-        return {name: kind for name, kind, *_ in described}
+        return described(self.connection, self._from)
 
     @contextmanager
     def _kept(self, columns: Iterable[str]) -> Iterator[None]:
         """Some columns in memory, while they are looked at more than once."""
         import duckdb
 
-        names = ", ".join(quoted(column) for column in dict.fromkeys(columns))
+        chosen = list(dict.fromkeys(columns))
+        names = ", ".join(map(quoted, chosen))
+        whole = [name for name in chosen if self._reader == "csv" and "INT" in self.types[name]]
+        as_text = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in whole)
+        source = f"read_csv({names_sql(self._files)}{self._options}, types = {{{as_text}}})" if whole else self._from
         try:
             try:
-                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._from}")
+                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {source}")
+                self._settle_integers(whole)
             except duckdb.Error:
                 if self._reader != "csv" or "all_varchar" in self._options:
                     raise
@@ -393,6 +427,22 @@ class Table:
             yield
         finally:
             self._is_kept = False
+
+    def _settle_integers(self, columns: Iterable[str]) -> None:
+        """Make integers of columns that look like them in the first rows; where they are not, text stays text.
+
+        DuckDB would round what it finds further down.
+        """
+        for column in columns:
+            name, text = quoted(column), f"trim({quoted(column)})"
+            is_other = f"{text} <> '' AND TRY_CAST(regexp_extract({text}, '^[+-]?[0-9]+$') AS BIGINT) IS NULL"
+            ((others,),) = self.connection.execute(f"SELECT count(*) FILTER ({is_other}) FROM kept").fetchall()
+            if others:
+                self.types[column] = "VARCHAR"
+            else:
+                number = f"TRY_CAST({text} AS BIGINT)"  # nothing where there are only blanks
+                self.connection.execute(f"ALTER TABLE kept ALTER {name} SET DATA TYPE BIGINT USING {number}")
+                self.types[column] = "BIGINT"
 
     def _without_value(self, chosen: dict[str, str], missing: str) -> int:
         """How many rows lack a value; an error unless they are to be dropped."""
@@ -436,14 +486,24 @@ class Table:
         return f"its columns are {some(self.columns, 12)}"
 
 
-def literal(text: str) -> str:
-    """A text as DuckDB reads it."""
-    return "'" + text.replace("'", "''") + "'"
+def require_apart(source: str, outputs: dict[str, Path], *others: Path) -> None:
+    """Raise where a command would write over a file that it reads, or two results to one file.
+
+    `source` is the user's file or pattern, `others` are read besides, and `outputs` are known by their options.
+    """
+    inputs = [*([] if source == "-" else _files_of(source)), *map(str, others)]
+    written: dict[str, Path] = {}
+    for option, path in outputs.items():
+        if same := next((one for one in inputs if is_same_file(one, path)), None):
+            raise TableError(f"{option} {path} is a file that is read, {same}: write to another one")
+        if same := next((other for other, one in written.items() if is_same_file(one, path)), None):
+            raise TableError(f"{same} and {option} both write to {path}: give them different names")
+        written[option] = path
 
 
 def missing_sql(sql: str, is_number: bool) -> str:
     """SQL that is true where a value is missing; a score that is NaN is missing, too."""
-    return f"({sql} IS NULL OR isnan(CAST({sql} AS DOUBLE)))" if is_number else f"({sql} IS NULL)"
+    return f"({sql} IS NULL OR {is_nan_sql(f'CAST({sql} AS DOUBLE)')})" if is_number else f"({sql} IS NULL)"
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
@@ -456,22 +516,26 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _reader_of(path: str, name: str) -> str:
-    if not glob.has_magic(path) and not os.path.exists(path):
-        raise FileNotFoundError(f"there is no file {path}")
-    if glob.has_magic(path) and not os.path.exists(path) and not glob.glob(path, recursive=True):
-        raise FileNotFoundError(f"no file matches {path}")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder: write a pattern such as '{path.rstrip('/')}/*.parquet'")
-    if os.path.isfile(path) and os.path.getsize(path) == 0:
-        raise TableError(f"{name} is empty")
-    if os.path.isfile(path) and os.path.getsize(path) <= SMALL and not Path(path).read_bytes().strip():
-        raise TableError(f"{name} holds blank lines only")
-    plain = path.lower().removesuffix(".gz").removesuffix(".zst")
-    suffix = os.path.splitext(plain)[1]
-    if suffix in READERS:
-        return READERS[suffix]
-    raise TableError(f"{name} has the ending {suffix or '(none)'!r}; expected one of {', '.join(READERS)}")
+def _files_of(source: str) -> list[str]:
+    if os.path.isdir(source):
+        raise IsADirectoryError(f"{source} is a folder: write a pattern such as '{source.rstrip('/')}/*.parquet'")
+    return files_of(source)
+
+
+def _reader_of(files: list[str], name: str) -> str:
+    for path in files:
+        called = name if len(files) == 1 else path
+        if os.path.isfile(path) and os.path.getsize(path) == 0:
+            raise TableError(f"{called} is empty")
+        if os.path.isfile(path) and os.path.getsize(path) <= SMALL and not Path(path).read_bytes().strip():
+            raise TableError(f"{called} holds blank lines only")
+    suffixes = {os.path.splitext(path.lower().removesuffix(".gz").removesuffix(".zst"))[1] for path in files}
+    for suffix in sorted(suffixes - READERS.keys()):
+        raise TableError(f"{name} has the ending {suffix or '(none)'!r}; expected one of {', '.join(READERS)}")
+    readers = {READERS[suffix] for suffix in suffixes}
+    if len(readers) > 1:
+        raise TableError(f"the files that match {name} are of different kinds: {', '.join(sorted(suffixes))}")
+    return readers.pop()
 
 
 def _require_even_lines(path: str, name: str, most: int | None) -> None:
@@ -501,7 +565,7 @@ def _fields(number: int) -> str:
 
 
 def _encoding_of(path: str) -> str:
-    with open(sorted(glob.glob(path))[0] if glob.has_magic(path) else path, "rb") as file:
+    with open(path, "rb") as file:
         return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
 
 

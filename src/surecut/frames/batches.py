@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from surecut import _kernels
-from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels
+from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels, require_positives
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
@@ -140,7 +140,7 @@ class Window:
 class BatchRows:
     """The source of a search: batches that are read anew in every pass.
 
-    `objectives` only guide the guess which rows the first pass should keep.
+    `objectives` only guide the guess which rows the first pass should keep, and what is said of labels that do not do.
     """
 
     batches: Batches
@@ -275,7 +275,7 @@ class BatchRows:
         absent = [
             self._score.is_absent(columns[0], nan_too=self.missing == "drop"),
             self._label.is_absent(columns[1]),
-            *(column.is_null(nan_is_null=True) if column.null_count else None for column in columns[2:]),
+            *(_absent_weights(column) for column in columns[2:]),
         ]
         counted = [0, 0, 0]
         if any(mask is not None for mask in absent):
@@ -297,7 +297,8 @@ class BatchRows:
         missing.settle(self.missing, found.rows)
         negative, positive = found.counts.rows.sum(axis=0)
         if found.strangers or self._label.looks_wrong(saw_positive=bool(positive)):
-            as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
+            labels = as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
+            require_positives(labels.absent, [objective.metric for objective in self.objectives])
             if found.strangers:
                 raise SourceChangedError
         if not negative + positive:
@@ -456,6 +457,11 @@ def _holds(dtype: np.dtype[Any], number: Any) -> bool:
         return bool(dtype.type(number) == number)
     except (OverflowError, ValueError):
         return False
+
+
+def _absent_weights(column: pa.Array) -> pa.Array | None:
+    """Which rows have no weight; None where all have one."""
+    return column.is_null(nan_is_null=True) if column.null_count or pa.types.is_floating(column.type) else None
 
 
 def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:

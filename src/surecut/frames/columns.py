@@ -34,6 +34,27 @@ class Columns:
                 raise ValueError(f"there is no column {name!r} in the frame{hint}")
 
 
+def is_nan(value: Any) -> Any:
+    """Whether an expression of narwhals is NaN; null where it is null.
+
+    Asked twice, because DuckDB believes the statistics of a Parquet file, which leave NaN out: it concludes that
+    nothing in the column is NaN, or larger than its maximum. exp(−|x|) is at most 1 for every number, and NaN is not,
+    whether an engine holds it for the largest number or for no number at all. Where all numbers are one, DuckDB sees
+    through the second question, and not the first. `is_nan_sql` is the same in SQL.
+    """
+    return value.is_nan() | ~((value.abs() * -1.0).exp() <= 1.0)
+
+
+def is_nan_sql(number: str) -> str:
+    """The same for a double in DuckDB's SQL.
+
+    >>> import duckdb
+    >>> duckdb.sql(f"SELECT {is_nan_sql('unnest')} FROM unnest([0.5, 'nan', 'inf'])").fetchall()
+    [(False,), (True,), (False,)]
+    """
+    return f"(isnan({number}) OR NOT exp(-abs({number})) <= 1)"
+
+
 class Missing(NamedTuple):
     """How many rows lack a score, a label, a weight or a group key; each row is counted once."""
 
@@ -45,10 +66,11 @@ class Missing(NamedTuple):
     def plus(self, other: Missing) -> Missing:
         return Missing(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-    def settle(self, policy: str, rows: int) -> None:
+    def settle(self, policy: str, rows: int, may_be_all: bool = False) -> None:
         """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows.
 
-        "drop quietly" is for further questions to the same rows.
+        "drop quietly" is for further questions to the same rows. If all rows lack a value, it is an error, unless they
+        `may_be_all` that is left out of more.
         """
         found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
         if not found:
@@ -56,7 +78,7 @@ class Missing(NamedTuple):
         listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
         if policy == "error":
             raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
-        if sum(self) == rows:
+        if sum(self) == rows and not may_be_all:
             raise ValueError(f"{listed}: nothing is left to tune on")
         if policy == "drop":
             warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)

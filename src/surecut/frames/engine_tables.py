@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
+from surecut.frames.columns import is_nan
+
 if TYPE_CHECKING:
     from surecut.multilabel.cut import MultilabelCut
 
@@ -43,7 +45,7 @@ def with_thresholds(frame: Any, cut: MultilabelCut, score: Any, keys: tuple[str,
     if eager:
         frame = frame.with_row_index(POSITION)  # joins do not keep the order of rows in all engines
     joined = frame.join(_thresholds_beside(frame, columns, keys), on=list(keys), how="left")
-    reaches = (score >= nw.col(THRESHOLD)) & ~score.is_nan()
+    reaches = (score >= nw.col(THRESHOLD)) & ~is_nan(score)
     added = joined.with_columns(nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False)).alias(name))
     if eager:
         added = added.sort(POSITION).drop(POSITION)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER, as_labels
+from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, require_positives
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import Sample, candidates_of
 from surecut.constraints import InfeasibleError, listed
 from surecut.counts import Counts
-from surecut.frames.columns import Columns, Missing
+from surecut.frames.columns import Columns, Missing, is_nan
 from surecut.rows import SourceChangedError
 from surecut.search import Bins, Objective, needed_bins, require_defined
 from surecut.tally import ScoreTally
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.cut import Cut
+    from surecut.metrics import Metric
 
 SHIPPED = 1 << 17
 """So many rows may be fetched at last, by distinct score; where more are in question, their bins are divided again."""
@@ -84,6 +85,8 @@ class GroupedRows:
     frame: nw.LazyFrame[Any]
     columns: Columns
     missing: str = "error"
+    metrics: tuple[Metric, ...] = ()
+    """What the rows are asked for: some metrics need rows of the positive class."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -183,23 +186,23 @@ class GroupedRows:
             selected.append(nw.col(columns.weight).cast(nw.Float64).alias(WEIGHT))
         keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
         frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
-        without_score = nw.col(SCORE).is_null() | nw.col(SCORE).is_nan()
+        without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
         kind = self._kind_of_label()
         if columns.weight is not None:
             weight = nw.col(WEIGHT)
             kind = nw.when(weight == 0.0).then(nw.lit(ABSENT)).otherwise(kind)
             kind = nw.when((weight < 0.0) | (weight == math.inf)).then(nw.lit(BAD_WEIGHT)).otherwise(kind)
-            kind = nw.when(weight.is_null() | weight.is_nan()).then(nw.lit(NO_WEIGHT)).otherwise(kind)
+            kind = nw.when(weight.is_null() | is_nan(weight)).then(nw.lit(NO_WEIGHT)).otherwise(kind)
         kind = nw.when(nw.col(KIND)).then(nw.lit(TOO_LARGE)).otherwise(kind)
         without_label = nw.col(LABEL).is_null()
         if label_kind.is_float() or label_kind == nw.Decimal:
-            without_label = without_label | nw.col(LABEL).is_nan()
+            without_label = without_label | is_nan(nw.col(LABEL))
         kind = nw.when(without_label).then(nw.lit(NO_LABEL)).otherwise(kind)
         kind = nw.when(without_score).then(nw.lit(NO_SCORE)).otherwise(kind)
         for column, key in zip(columns.by, self.keys, strict=True):
             without_key = nw.col(key).is_null()
             if self._schema[column].is_float():
-                without_key = without_key | nw.col(key).is_nan()
+                without_key = without_key | is_nan(nw.col(key))
             kind = nw.when(without_key).then(nw.lit(NO_KEY)).otherwise(kind)
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
         capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
@@ -286,15 +289,18 @@ class GroupedRows:
                 f"{self.columns.weight} must be finite and not negative, which it is not in {rows[BAD_WEIGHT]:,} rows"
             )
         both = rows[NEGATIVE] and rows[MINUS_ONE]
-        if rows[STRANGER] or both or (self.columns.pos_label is not None and self._has_several_others(found, rows)):
+        if rows[STRANGER] or both or (self.columns.pos_label is not None and self._has_several_others(found)):
             self._complain_about_labels()
+        if self.columns.pos_label is not None and rows[NEGATIVE] and not rows[POSITIVE] + rows[ABSENT]:
+            other = (
+                found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
+            )
+            require_positives(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
         if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
             raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
 
-    def _has_several_others(self, found: dict[str, NDArray[Any]], rows: list[int]) -> bool:
-        """With `pos_label`: whether it is absent, or the other labels are not always the same."""
-        if not rows[POSITIVE]:
-            return not rows[ABSENT]
+    def _has_several_others(self, found: dict[str, NDArray[Any]]) -> bool:
+        """With `pos_label`: whether the other labels are not always the same."""
         if not self._compares_labels:
             return False
         others = found[KIND] == NEGATIVE

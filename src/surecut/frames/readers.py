@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
+from surecut.frames.paths import Opened, common_type, files_of, opened_csv, opened_parquet
 from surecut.frames.text_numbers import quoted, text_numbers
 
 
@@ -28,6 +27,7 @@ class ArrowReader:
 
     def __post_init__(self) -> None:
         self.columns.require_in(self.data.schema.names)
+        _require_wide_types(self.data, self.columns.names)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -115,7 +115,8 @@ class FileReader:
     @cached_property
     def _reader(self) -> DuckReader:
         with _told(self.path):
-            return DuckReader(open_files(self.path, (self.columns.score, self.columns.weight)), self.columns)
+            numbers = (self.columns.score, self.columns.weight)
+            return DuckReader(open_files(self.path, numbers, self.columns.names), self.columns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -146,34 +147,43 @@ class _told:
             raise OSError(f"cannot read {self._path}: {reason}") from error
 
 
-def open_files(path: str, numbers: Iterable[str | None] = ()) -> Any:
+def open_files(path: str, numbers: Iterable[str | None] = (), needed: Iterable[str] | None = None) -> Any:
     """A relation over a Parquet or CSV file, a glob of them, or a folder of Parquet files.
 
-    Columns that should be `numbers` are read as such where a CSV file has them as text.
+    A column that has different types in different files gets one that holds all its values. Where there is none, it is
+    an error if the column is `needed`, as all are unless said otherwise. Columns that should be `numbers` are read as
+    such where a CSV file has them as text.
     """
-    if "://" not in path:
-        if Path(path).is_dir():
-            path = str(Path(path) / "**" / "*.parquet")
-        if not glob.glob(path, recursive=True):
-            raise FileNotFoundError(f"there is no file {path}")
-    name = path.lower().removesuffix(".gz").removesuffix(".zst")
-    if name.endswith((".parquet", ".pq")):
-        return _connected().read_parquet(path)
-    if name.endswith((".csv", ".tsv", ".txt")):
-        return _with_numbers(path, _opened_csv(path), numbers)
-    raise ValueError(f"expected a Parquet or CSV file (.parquet, .pq, .csv, .tsv, .txt), got {path}")
-
-
-def _opened_csv(path: str) -> Any:
-    if os.path.isfile(path) and os.path.getsize(path) == 0:
-        raise ValueError(f"{path} is empty: at least a header and one row are needed")
-    relation = _connected().read_csv(path)
-    if len(relation.columns) == 1 and any(mark in relation.columns[0] for mark in ",;\t|"):
+    files = files_of(path)
+    names = {one.lower().removesuffix(".gz").removesuffix(".zst") for one in files}
+    connection = _connected()
+    numbers = tuple(numbers)
+    is_parquet = all(name.endswith((".parquet", ".pq")) for name in names)
+    if is_parquet:
+        opened = opened_parquet(connection, files)
+    elif all(name.endswith((".csv", ".tsv", ".txt")) for name in names):
+        opened = _opened_csv(connection, path, files, numbers)
+    else:
         raise ValueError(
-            f"{path} was read as a single column, {relation.columns[0]!r}: see whether all its lines have the same "
+            f"expected Parquet or CSV files (.parquet, .pq, .csv, .tsv, .txt), all of one kind, got {path}"
+        )
+    opened.require(needed)
+    relation = connection.sql(f"SELECT * FROM {opened.sql}")
+    return relation if is_parquet else _with_numbers(path, relation, numbers)
+
+
+def _opened_csv(connection: Any, path: str, files: list[str], numbers: Iterable[str | None]) -> Opened:
+    for one in files:
+        if os.path.isfile(one) and os.path.getsize(one) == 0:
+            raise ValueError(f"{one} is empty: at least a header and one row are needed")
+    opened = opened_csv(connection, files, numbers)
+    columns = list(opened.types)
+    if len(columns) == 1 and any(mark in columns[0] for mark in ",;\t|"):
+        raise ValueError(
+            f"{path} was read as a single column, {columns[0]!r}: see whether all its lines have the same "
             "number of fields"
         )
-    return relation
+    return opened
 
 
 def _with_numbers(path: str, relation: Any, numbers: Iterable[str | None]) -> Any:
@@ -194,9 +204,62 @@ class PercentWarning(UserWarning):
     """Scores or weights in a file have percent signs."""
 
 
-def open_data_set(data_set: Any) -> Any:
-    """A relation over a PyArrow data set."""
+def open_data_set(data_set: Any, needed: Iterable[str] | None = None) -> Any:
+    """A relation over a PyArrow data set; types have to fit in the columns that are `needed`, if not in all."""
+    _require_wide_types(data_set, data_set.schema.names if needed is None else needed)
     return _connected().from_arrow(data_set)
+
+
+def _require_wide_types(data: Any, columns: Iterable[str]) -> None:
+    """Raise where a file of a data set has values that the data set's own type, the first file's, does not hold.
+
+    PyArrow would make true of 0.25, and 0.3 of 0.25 where the first file has decimals of one digit.
+    """
+    if not hasattr(data, "get_fragments"):
+        return
+    asked = [data.schema.field(name) for name in columns if name in data.schema.names]
+    for fragment in data.get_fragments():
+        own = fragment.physical_schema
+        for field in asked:
+            if field.name not in own.names or own.field(field.name).type.equals(field.type):
+                continue
+            kind, found = _duckdb_type(field.type), _duckdb_type(own.field(field.name).type)
+            if kind != found and common_type(kind, found) != kind:
+                first = next(iter(data.get_fragments()))
+                raise ValueError(
+                    f"column {field.name!r} is of type {field.type} in the data set, as in {_path_of(first)}, and of "
+                    f"type {own.field(field.name).type} in {_path_of(fragment)}: pass the path of the files instead, "
+                    "or give the data set a schema= with a type that holds both"
+                )
+
+
+def _path_of(fragment: Any) -> str:
+    return str(getattr(fragment, "path", "a table"))
+
+
+def _duckdb_type(kind: pa.DataType) -> str:
+    """What DuckDB calls a number's type; others under their own names, text as text however it is kept."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        return "VARCHAR"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    names = {
+        pa.bool_(): "BOOLEAN",
+        pa.int8(): "TINYINT",
+        pa.int16(): "SMALLINT",
+        pa.int32(): "INTEGER",
+        pa.int64(): "BIGINT",
+        pa.uint8(): "UTINYINT",
+        pa.uint16(): "USMALLINT",
+        pa.uint32(): "UINTEGER",
+        pa.uint64(): "UBIGINT",
+        pa.float16(): "FLOAT",
+        pa.float32(): "FLOAT",
+        pa.float64(): "DOUBLE",
+    }
+    return names.get(kind, str(kind))
 
 
 def _connected() -> Any:

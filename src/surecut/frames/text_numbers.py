@@ -20,6 +20,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
     """Look at all of a column and say how to read it; a `ValueError` says which text is no number.
 
@@ -36,14 +41,25 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
     bare = f"trim(rtrim({text}, '%'))"
     plain, comma = (f"TRY_CAST({number} AS DOUBLE)" for number in (bare, f"replace({bare}, ',', '.')"))
     is_filled = f"{name} IS NOT NULL AND {text} <> ''"
-    rows, percents, plains, commas, strange = ask(
+    has_comma = f"{is_filled} AND contains({bare}, ',')"
+    # 3,185 may be a little more than three, or three thousand; 0,185 and 3,18 can only be the former
+    says_decimal = f"{has_comma} AND NOT regexp_full_match({bare}, '[+-]?[1-9][0-9]{{0,2}},[0-9]{{3}}')"
+    rows, percents, plains, commas, strange, decimals, written, points, pointed = ask(
         f"count(*) FILTER ({is_filled}), count(*) FILTER ({is_filled} AND ends_with({text}, '%')), "
         f"count({plain}) FILTER ({is_filled}), count({comma}) FILTER ({is_filled}), "
-        f"any_value({name}) FILTER ({is_filled} AND {comma} IS NULL)"
+        f"any_value({name}) FILTER ({is_filled} AND {comma} IS NULL), "
+        f"count(*) FILTER ({says_decimal}), any_value({name}) FILTER ({has_comma}), "
+        f"count(*) FILTER ({is_filled} AND contains({bare}, '.')), any_value({name}) FILTER (contains({bare}, '.'))"
     )
     if commas < rows:
         raise ValueError(f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {strange!r}")
     if 0 < percents < rows:
         raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
+    if plains < rows and (points or not decimals):
+        beside = f", beside {pointed!r}" if points else ""
+        raise ValueError(
+            f"column {column!r} holds numbers such as {written!r}{beside}: is the comma a decimal one, or does it part "
+            "thousands? Write decimal points, and no marks between thousands"
+        )
     number = plain if plains == rows else comma
     return TextNumbers(f"CASE WHEN {is_filled} THEN {number} {'/ 100 ' if percents else ''}END", bool(percents))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights
+from surecut._inputs import as_labels, as_scores, as_weights, check_missing, require_positives
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import Cut
-from surecut.frames.columns import Columns, Missing
+from surecut.frames.columns import Columns, Missing, is_nan
 from surecut.metrics import get_metric
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
@@ -90,8 +90,7 @@ def tune_frame(
     >>> cut.threshold, cut.value
     (0.25, 0.8)
     """
-    if missing not in ("error", "drop"):
-        raise ValueError(f'missing must be "error" or "drop", got {missing!r}')
+    check_missing(missing, "error", "drop")
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
     asked: Any = metric if several else [metric]
     metrics = [get_metric(one) for one in asked]
@@ -110,7 +109,7 @@ def tune_frame(
             raise ValueError("return_tally=True goes with one cut for all rows: leave out by=")
         from surecut.frames.by_group import tune_groups
 
-        cuts = tune_groups(_grouped_rows(frame, columns, missing), objectives, average)
+        cuts = tune_groups(_grouped_rows(frame, columns, missing, objectives), objectives, average)
     else:
         cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
     cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
@@ -123,7 +122,8 @@ def apply_frame(
 ) -> Any:
     """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
 
-    A row without a score is not predicted positive. With a `MultilabelCut`, `by` names the columns that its labels
+    A row without a score (null or NaN) is not predicted positive, on any engine: the column is False there, never null.
+    It is lazy, and cannot raise as `Cut.predict` does. With a `MultilabelCut`, `by` names the columns that its labels
     come from; rows of a group that it does not know are not predicted positive. The path of a file and a PyArrow data
     set give a DuckDB relation.
 
@@ -152,8 +152,9 @@ def apply_frame(
 
 def _accepted(value: Any, threshold: float) -> Any:
     """Whether a score reaches a threshold; engines disagree about NaN and null, and both do not."""
-    reaches = (value >= threshold) & ~value.is_nan() if threshold < math.inf else value > math.inf
-    return nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False))
+    if threshold == math.inf:
+        return nw.lit(False)
+    return nw.when((value >= threshold) & ~is_nan(value)).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
 def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tuple[list[Cut], ScoreTally | None]:
@@ -177,14 +178,15 @@ def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objecti
         return BatchRows(reader, columns, missing, objectives)
     wrapped = _wrapped(frame)
     if isinstance(wrapped, nw.DataFrame):
-        return _array_rows(wrapped, columns, missing)
-    return _grouped_rows(wrapped, columns, missing)
+        return _array_rows(wrapped, columns, missing, objectives)
+    return _grouped_rows(wrapped, columns, missing, objectives)
 
 
-def _grouped_rows(frame: Any, columns: Columns, missing: str) -> GroupedRows:
+def _grouped_rows(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> GroupedRows:
     from surecut.frames.grouped import GroupedRows
 
-    return GroupedRows(_wrapped(frame, columns.score, columns.weight).lazy(), columns, missing)
+    wrapped = _wrapped(frame, columns.score, columns.weight, needed=columns.names)
+    return GroupedRows(wrapped.lazy(), columns, missing, tuple(objective.metric for objective in objectives))
 
 
 def _native(frame: Any) -> Any:
@@ -212,13 +214,16 @@ def _is_data_set(frame: Any) -> bool:
     return _home(frame)[0] == "pyarrow" and _home(frame)[1].endswith("Dataset")
 
 
-def _wrapped(frame: Any, *numbers: str | None) -> Any:
-    """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB."""
+def _wrapped(frame: Any, *numbers: str | None, needed: list[str] | None = None) -> Any:
+    """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB.
+
+    `needed` are the columns that will be asked for, None if all may be.
+    """
     frame = _native(frame)
     if isinstance(frame, (str, os.PathLike)):
-        frame = _readers("files").open_files(os.fspath(frame), numbers)
+        frame = _readers("files").open_files(os.fspath(frame), numbers, needed)
     elif _is_data_set(frame):
-        frame = _readers("a data set by groups").open_data_set(frame)
+        frame = _readers("a data set by groups").open_data_set(frame, needed)
     try:
         return nw.from_native(frame)
     except TypeError:
@@ -249,7 +254,7 @@ def _readers(what: str, *needed: str) -> Any:
     return readers
 
 
-def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str) -> ArrayRows:
+def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]) -> ArrayRows:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
     if not len(frame):
@@ -268,6 +273,7 @@ def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str) -> Arr
         return values.astype(frame[name].drop_nulls().to_numpy().dtype) if gone.any() else values
 
     labels = as_labels(column(columns.label), pos_label=columns.pos_label, name=columns.label, check=False)
+    require_positives(labels.absent, [objective.metric for objective in objectives])
     scores = as_scores(column(columns.score), columns.score)
     weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
     return ArrayRows.of(scores, labels, weights)

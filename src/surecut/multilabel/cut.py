@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import check_missing
 from surecut.candidates import fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, listed
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "surecut/multilabel-cut"
 SCHEMA_VERSION = 3
+NAN_SCORES = (
+    'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
+)
 
 AVERAGES = ("macro", "micro", "samples")
 
@@ -235,12 +239,14 @@ class MultilabelCut:
             pos_label=self.pos_label,
         )
 
-    def predict(self, scores: Any) -> Any:
+    def predict(self, scores: Any, *, missing: str = "error") -> Any:
         """Which labels are predicted: a boolean array, or a sparse one for sparse scores.
 
         Columns stand in the order of `labels`; those of a frame are found by their names, and others are left alone.
-        An absent score of a sparse matrix is never predicted.
+        An absent score of a sparse matrix is never predicted. A missing score (NaN) is an error, or with
+        ``missing="negative"`` not predicted.
         """
+        check_missing(missing, "error", "negative")
         matrix, names = score_matrix(scores, name="scores")
         if names is not None and names != self.labels and not _are_positions(names, self.labels):
             position = {name: i for i, name in enumerate(names)}
@@ -252,13 +258,13 @@ class MultilabelCut:
         if matrix.shape[1] != len(self):
             raise ValueError(f"scores has {matrix.shape[1]} columns, but the cut has {len(self)} labels")
         if is_sparse(matrix):
-            return _sparse_predictions(matrix, self.thresholds)
+            return _sparse_predictions(matrix, self.thresholds, missing)
         predicted = np.empty(matrix.shape, dtype=bool)
         never = self.thresholds == np.inf
         for start in range(0, len(matrix), ROWS_AT_ONCE):
             block = matrix[start : start + ROWS_AT_ONCE].astype(np.float64, copy=False)
-            if np.isnan(block).any():
-                raise ValueError("scores holds NaN: a row without a score cannot be cut; drop or fill these rows")
+            if missing == "error" and np.isnan(block).any():
+                raise ValueError(NAN_SCORES)
             np.greater_equal(block, self.thresholds, out=predicted[start : start + ROWS_AT_ONCE])
         predicted[:, never] = False
         return predicted
@@ -497,13 +503,13 @@ def averaged_value(metric: Metric, average: str, confusion: Confusion) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64]) -> Any:
+def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: str) -> Any:
     from scipy import sparse
 
     entries = matrix.tocoo()
     scores = entries.data.astype(np.float64, copy=False)
-    if np.isnan(scores).any():
-        raise ValueError("scores holds NaN: a row without a score cannot be cut; drop or fill these rows")
+    if missing == "error" and np.isnan(scores).any():
+        raise ValueError(NAN_SCORES)
     of_entry = thresholds[entries.col]
     predicted = (scores >= of_entry) & (of_entry < np.inf) & (scores > -np.inf)
     coordinates = (entries.row[predicted], entries.col[predicted])
