@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from surecut.metrics import Metric
 
+EXACT_DIGITS = 15
+"""Decimal numbers of so many digits have a float64 of their own."""
+
 LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
 
@@ -142,17 +145,26 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
     else:
         inexact = []
     if inexact:
-        raise ValueError(
-            f"{name} holds {inexact[0]!s} and {len(inexact) - 1} other numbers that are no doubles, so that different "
-            "scores could become one: round them, to 15 digits at most, or rank the scores"
-        )
+        raise not_doubles(name, inexact[0], len(inexact))
     return doubles
+
+
+def not_doubles(name: str, such: Any, count: int) -> ValueError:
+    """What is wrong with scores that have more digits than a double."""
+    return ValueError(
+        f"{name} holds {count} numbers, such as {such!s}, that are no doubles, so that different scores could become "
+        f"one: round them, to {EXACT_DIGITS} digits at most, or rank the scores"
+    )
 
 
 def _fits_double(value: Any) -> bool:
     """Whether a number of Python's own has a double that no other such number has: up to 15 decimal digits."""
     if isinstance(value, Decimal):
-        return not value.is_finite() or len(value.normalize().as_tuple().digits) <= 15 or Decimal(float(value)) == value
+        return (
+            not value.is_finite()
+            or len(value.normalize().as_tuple().digits) <= EXACT_DIGITS
+            or Decimal(float(value)) == value
+        )
     return not isinstance(value, Fraction) or Fraction(float(value)) == value
 
 

@@ -12,6 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
@@ -361,9 +364,24 @@ class TestScoresThatADoubleDoesNotHold:
     def test_decimals_of_up_to_15_digits_are_taken(self):
         scores = [Decimal("0.123456789012345"), Decimal("0.123456789012346"), Decimal("1e-30")]
         assert tune_threshold([0, 1, 0], scores).predict(np.array(scores)).tolist() == [False, True, False]
-        with pytest.raises(ValueError, match=r"0\.12345678901234567890 and 0 other numbers"):
+        with pytest.raises(ValueError, match=r"1 numbers, such as 0\.12345678901234567890,"):
             tune_threshold([0, 1], [Decimal("0.12345678901234567890"), Decimal("0.2")])
         assert tune_threshold([0, 1], list(map(Decimal, [0.1, 0.2]))).value == 1  # exactly doubles, of 55 digits
+
+    def test_so_are_decimals_of_files_and_tables(self, tmp_path):
+        fine, long = (
+            pa.table({"y": [0, 1, 0], "s": pa.array([Decimal(one) for one in texts], pa.decimal128(38, 25))})
+            for texts in (("0.1", "0.25", "0.000000000000000000125"), ("0.1", "0.1000000000000000000000001", "0.2"))
+        )
+        for table in (fine, long):
+            path = tmp_path / "scores.parquet"
+            pq.write_table(table, path)
+            for frame in (table, str(path), polars.from_arrow(table).lazy()):
+                if table is fine:
+                    assert tune_frame(frame, label="y", score="s").threshold == pytest.approx(0.175)
+                else:
+                    with pytest.raises(ValueError, match=r"1 numbers, such as .* are no doubles"):
+                        tune_frame(frame, label="y", score="s")
 
     def test_in_matrices_too(self):
         scores = np.array([[Decimal("0.12345678901234567890")], [Decimal("0.2")]])

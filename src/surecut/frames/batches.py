@@ -22,7 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from surecut import _kernels
-from surecut._inputs import LARGEST_EXACT_INTEGER, Labels, as_doubles, as_labels, require_positives
+from surecut._inputs import (
+    EXACT_DIGITS,
+    LARGEST_EXACT_INTEGER,
+    Labels,
+    as_doubles,
+    as_labels,
+    not_doubles,
+    require_positives,
+)
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
@@ -368,7 +376,12 @@ class ScoreColumn:
 
     def values(self, column: pa.Array) -> NDArray[Any]:
         if self._is_decimal:  # through text, since Arrow's own cast is off by a bit now and then
-            column = column.cast(pa.string()).cast(pa.float64())
+            text = column.cast(pa.string())
+            digits = pc.utf8_trim(pc.replace_substring_regex(text, "[-.]|E.*", ""), characters="0")
+            inexact = column.filter(pc.greater(pc.utf8_length(digits), EXACT_DIGITS))
+            if len(inexact):
+                raise not_doubles(self.name, inexact[0], len(inexact))
+            column = text.cast(pa.float64())
         elif self._is_bool:
             column = column.cast(pa.uint8())
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)

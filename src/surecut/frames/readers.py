@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, not_doubles
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
 from surecut.frames.paths import Opened, common_type, files_of, opened_csv, opened_parquet
@@ -84,7 +85,25 @@ class DuckReader:
 
     @cached_property
     def schema(self) -> pa.Schema:
+        self._require_doubles()
         return _arrow_reader(self._selected(self.relation).limit(0)).schema
+
+    def _require_doubles(self) -> None:
+        """Raise where scores that have no NumPy dtype have no doubles of their own either."""
+        types = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        name, kind = self.columns.score, types[self.columns.score]
+        column = quoted(name)
+        if kind.startswith("DECIMAL") and int(kind.removeprefix("DECIMAL(").partition(",")[0]) > EXACT_DIGITS:
+            digits = f"replace(CAST(abs({column}) AS VARCHAR), '.', '')"
+            is_inexact = f"length(trim({digits}, '0')) > {EXACT_DIGITS}"
+        elif kind in ("HUGEINT", "UHUGEINT"):
+            is_inexact = f"{column} > {LARGEST_EXACT_INTEGER} OR {column} < -{LARGEST_EXACT_INTEGER}"
+        else:
+            return
+        asked = f"count(*) FILTER ({is_inexact}), any_value({column}) FILTER ({is_inexact})"
+        inexact, such = self.relation.aggregate(asked).fetchall()[0]
+        if inexact:
+            raise not_doubles(name, such, inexact)
 
     def read(self, within: Range | None = None) -> Iterator[pa.RecordBatch]:
         relation = self.relation
