@@ -49,7 +49,7 @@ def is_nan_sql(number: str) -> str:
     """The same for a double in DuckDB's SQL.
 
     >>> import duckdb
-    >>> duckdb.sql(f"SELECT {is_nan_sql('unnest')} FROM unnest([0.5, 'nan', 'inf'])").fetchall()
+    >>> duckdb.sql(f"SELECT {is_nan_sql('x')} FROM (VALUES (0.5::DOUBLE), ('nan'), ('inf')) AS t(x)").fetchall()
     [(False,), (True,), (False,)]
     """
     return f"(isnan({number}) OR NOT exp(-abs({number})) <= 1)"
