@@ -148,16 +148,18 @@ class _Region:
 
     def probability(self, shares: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
         """Pr(region) at each pair of shares: i is binomial with the first, j, given i, with the other."""
-        mass = np.diff(_binomial_at_most(self.first - 1, self.rows, shares[:, None]), axis=-1, append=1.0)
-        return np.asarray((mass * _binomial_at_most(self.most, self.trials, inner[:, None], mass > 1e-15)).sum(axis=-1))
+        at_most = _binomial_at_most(self.first - 1, self.rows, shares[:, None])
+        mass = np.diff(at_most, axis=-1, append=1.0)
+        counting = mass.max(axis=0) > 1e-15
+        given = _binomial_at_most(self.most[counting], self.trials[counting], inner[:, None])
+        return np.asarray((mass[:, counting] * given).sum(axis=-1))
 
 
-def _binomial_at_most(k: NDArray[Any], trials: Any, share: Any, wanted: Any = True) -> NDArray[np.float64]:
-    k, trials, share, wanted = np.broadcast_arrays(k, trials, share, wanted)
-    value = np.where(k < 0, 0.0, 1.0)
-    inside = (k >= 0) & (k < trials) & wanted
-    value[inside] = special.betainc((trials - k)[inside], k[inside] + 1.0, 1 - share[inside])
-    return value
+def _binomial_at_most(k: NDArray[np.float64], trials: Any, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pr(binomial <= k); k and trials are rows, the shares a column."""
+    some, all_ = k >= 0, k >= trials
+    alpha, beta = np.where(some & ~all_, trials - k, 1.0), np.where(some & ~all_, k + 1.0, 1.0)
+    return np.asarray(np.where(all_, 1.0, np.where(some, special.betainc(alpha, beta, 1 - share), 0.0)))
 
 
 def _blocks(rows: float, low: float, high: float) -> NDArray[np.float64]:
@@ -287,23 +289,36 @@ def _limit(test: _Test, least: float, estimate: float, error: float) -> float:
         return least
     precision = 1e-7 * max(1.0, abs(estimate), abs(least))
     step = (estimate - least) * min(0.25, 2 / np.sqrt(test.region.rows + 1))
-    found = _solved(test, test.observed, estimate, least, step, error * (1 - MARGIN), precision)
+    low, high = _to_angle(np.array(_range(test, estimate) or (test.low, test.high)))
+    place = float(np.clip((_to_angle(test.observed) - low) / (high - low), 0.0, 1.0)) if high > low else 0.5
+    found = _solved(test, place, estimate, least, step, error * (1 - MARGIN), precision)
     while found > least:
-        likely, share = _likeliest(test, found)
+        likely, place = _likeliest(test, found)
         if likely <= error:
             return found
         step = max(step / 4, 4 * precision)
-        found = min(_solved(test, share, found, least, step, error * (1 - MARGIN), precision), found - precision)
+        found = min(_solved(test, place, found, least, step, error * (1 - MARGIN), precision), found - precision)
     return least
 
 
-def _likeliest(test: _Test, psi: float) -> tuple[float, float]:
-    """The largest probability of the region where the value is ψ or less, and the share at which it is."""
+def _range(test: _Test, psi: float) -> tuple[float, float] | None:
+    """The possible first shares between which the curve of a value runs; None where all have larger values.
+
+    Beyond the upper one the other share is 0, and the region gets less likely.
+    """
     start, end = test.ends(psi)
-    low = max(test.low, min(start, 1.0))
     if start > test.high:
-        return 0.0, test.high  # no share that is possible has a value so small
-    high = min(test.high, max(end, low))  # beyond, the other share is 0, and the region gets less likely
+        return None
+    low = max(test.low, start)
+    return low, min(test.high, max(end, low))
+
+
+def _likeliest(test: _Test, psi: float) -> tuple[float, float]:
+    """The largest probability of the region where the value is ψ or less, and the place on the curve at which it is."""
+    found = _range(test, psi)
+    if found is None:
+        return 0.0, 1.0
+    low, high = found
     shares, inner, gaps = _points(test, psi, low, high)
     probability = test.region.probability(shares, inner)
     tops = np.flatnonzero(probability >= 0.9 * probability.max())
@@ -322,7 +337,8 @@ def _likeliest(test: _Test, psi: float) -> tuple[float, float]:
         turned = np.arcsin(np.sqrt(np.clip(probability, 0.0, 1.0)))
         between = (turned[1:] + turned[:-1])[wide] / 2 + gaps[wide] / 4
         largest = max(largest, float(np.sin(np.minimum(between, np.pi / 2)).max() ** 2))
-    return largest, float(where[best])
+    ends = _to_angle(np.array([low, high]))
+    return largest, float((_to_angle(where[best]) - ends[0]) / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.5
 
 
 def _points(
@@ -355,21 +371,21 @@ def _to_share(angle: Any) -> Any:
 
 
 def _solved(
-    test: _Test, share: float, start: float, least: float, step: float, error: float, precision: float
+    test: _Test, place: float, start: float, least: float, step: float, error: float, precision: float
 ) -> float:
-    """The value below `start` at which the region has the probability `error` near one share; `least` if none has."""
+    """The value below `start` at which the region has the probability `error` at one place on the curve, or `least`.
+
+    The place is where it is between the curve's ends, which move with the value.
+    """
 
     def excess(psi: float) -> float:
         """In units of the normal distribution, in which it is nearly a straight line."""
-        at = np.array([share])
-        inner = test.inner(at, psi)
-        if not 0 <= inner[0] <= 1:
-            first, last = test.ends(psi)
-            at = np.array([min(first, 1.0) if inner[0] > 1 else max(last, test.low)])
-            if at[0] > test.high or first > test.high:
-                return float(special.ndtri(1e-300) - special.ndtri(error))
-            inner = np.clip(test.inner(at, psi), 0.0, 1.0)
-        probability = float(test.region.probability(at, inner)[0])
+        probability = 0.0
+        if (found := _range(test, psi)) is not None:
+            low, high = found
+            between = float(_to_share(_to_angle(low) + place * (_to_angle(high) - _to_angle(low))))
+            share = np.array([low if place == 0 else high if place == 1 else min(max(between, low), high)])
+            probability = float(test.region.probability(share, np.clip(test.inner(share, psi), 0.0, 1.0))[0])
         return float(special.ndtri(min(max(probability, 1e-300), 1 - 1e-16)) - special.ndtri(error))
 
     high = start
@@ -382,4 +398,3 @@ def _solved(
         step *= 2
         low, high = max(least, low - step), low
     return max(least, float(optimize.brentq(excess, low, high, xtol=precision)) - precision)
-
