@@ -157,7 +157,8 @@ def _limits_of_kinds(
     if len(counts) == 3 and has_one_order(numerators, denominators):
         lower = three_part_limit(numerators, denominators, counts, error)
         return lower, -three_part_limit(-numerators, denominators, counts, error)
-    # four kinds, or three that change their order: the bounded mean of A − ψB, by Hoeffding's inequality for the largest relative entropy
+    # four kinds, or three that change their order: the bounded mean of A − ψB, by Hoeffding's inequality for the
+    # largest relative entropy
     rows = counts.sum()
     least, most = _extremes(numerators, denominators)
 

@@ -246,7 +246,8 @@ def check_label_drift(
     """Compare new rows of each label with those that tuned its cut.
 
     Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
-    between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where the metric needs them, is not checked, and said.
+    between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
+    the metric needs them, is not checked, and said.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
@@ -351,12 +352,7 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
     if not before.has_tuned(cut):
         return of_rows
     (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
-
-    def of_tuning_rows(level: float) -> tuple[float, float]:
-        lower, upper = np.nanquantile(drawn.values, (level, 1 - level)) - drawn.optimism
-        return float(lower), float(upper)
-
-    return of_tuning_rows
+    return drawn.limits
 
 
 def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:

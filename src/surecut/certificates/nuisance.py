@@ -256,7 +256,7 @@ class _ThreeParts:
         above = best * left + shares * worst
         below = (best - middle) * left
         out = np.where(above > 0, 2.0, -1.0)
-        return np.divide(above, below, out=out, where=below > 0)
+        return np.asarray(np.divide(above, below, out=out, where=below > 0))
 
     def ends(self, psi: float) -> tuple[float, float]:
         worst, middle, best = (float(worth) for worth in self.numerators - psi * self.denominators)

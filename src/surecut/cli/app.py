@@ -413,8 +413,8 @@ def check(
         int,
         typer.Option(
             metavar="N",
-            help="How many checks are planned, 52 for a year of weeks: they share the error. One check is valid for one "
-            "look; without this, repeated checks alarm sooner or later although nothing has changed.",
+            help="How many checks are planned, 52 for a year of weeks: they share the error. One check is valid for "
+            "one look; without this, repeated checks alarm sooner or later although nothing has changed.",
         ),
     ] = 1,
     reference: Annotated[
