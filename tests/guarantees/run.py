@@ -145,8 +145,8 @@ def main() -> int:
     every = configurations()
     text, kept = table(done.values(), every)
     head = (
-        "# Simulated guarantees\n\nMade by `make test-guarantees`. *Kept*: a binomial test at 0.001 does not reject that "
-        "the guarantee fails with the error allowed, or less. Refused draws are not counted.\n\n"
+        "# Simulated guarantees\n\nMade by `make test-guarantees`. *Kept*: a binomial test at 0.001 does not reject "
+        "that the guarantee fails with the error allowed, or less. Refused draws are not counted.\n\n"
     )
     (RESULTS / "guarantees.md").write_text(head + text)
     sys.stdout.write(text)

@@ -212,7 +212,7 @@ class _BisectedCurve(_Curve):
         low: Any = np.zeros(np.broadcast_shapes(np.shape(other), self.prior.shape))
         high: Any = low + 1
         never, at_once = excess(high) > 0, excess(low) <= 0
-        for _ in range(40):
+        for _ in range(30):
             middle = (low + high) / 2
             above = excess(middle) > 0
             low, high = np.where(above, middle, low), np.where(above, high, middle)
