@@ -313,7 +313,7 @@ def test_the_bootstrap_refuses_a_macro_average_of_labels_with_few_positives():
 
 
 def test_the_bootstrap_subtracts_no_less_than_tuning_flatters():
-    """The mean of 20 labels, three times. 2^(1/3) of the bootstrap's optimism, the factor in the limit, is too little."""
+    """The mean of 20 labels, three times. Its factor in the limit, 2^(1/3), is too small."""
     rng = np.random.default_rng(1)
     true, estimated = [], []
     for _ in range(3):
