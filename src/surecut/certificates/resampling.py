@@ -39,7 +39,7 @@ OPTIMISM = 2.0
 
 Near its top the metric's curve is a parabola plus a random walk, the sample's noise. A resample adds a second walk, as
 rough, to the first, so that the resample's own part of what the top gains by noise falls short of the sample's: by
-2^(1/3) in the limit, by about 1.55 in simulations with 14 to 500 positives. Where scores are so tied that the same few
+2^(1/3) in the limit, by 1.5 to 2 in simulations with 14 to 500 positives. Where scores are so tied that the same few
 thresholds always compete, nothing is missing. An upper limit is not lowered at all: close to 1, where most samples are
 without a mistake, the true value is as a rule above that mean.
 """
