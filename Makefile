@@ -10,12 +10,13 @@ DOCS := $(VENV)/.surecut-docs
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help install demo test fuzz lint docs bench clean
+.PHONY: help install demo test test-guarantees fuzz lint docs bench clean
 
 help:
 	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
 	@echo "make test     set up .venv and run all tests"
 	@echo "make fuzz     compare 50,000 drawn cuts of every path with trying each threshold in exact fractions (some minutes)"
+	@echo "make test-guarantees  simulate every guarantee with 2,000 draws (hours; resumes; table in benchmarks/results)"
 	@echo "make lint     ruff, formatting, mypy"
 	@echo "make docs     build the documentation into docs/_build/html, offline, warnings as errors"
 	@echo "make bench    speed beside the peers and the physical limit (about half an hour)"
@@ -59,6 +60,9 @@ FUZZ ?= --runs 50000
 
 fuzz: $(DEVELOP)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+
+test-guarantees: $(DEVELOP)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m guarantees.run
 
 lint: $(DEVELOP)
 	$(BIN)/ruff check .

@@ -227,7 +227,7 @@ def test_the_bootstrap_does_not_take_an_empty_cell_to_be_impossible():
     cut = tune_threshold(y, score, metric="recall", constraint="precision>=0.9")
     certificate = certify(cut, y, score, method="bootstrap")
     assert cut.value == 1
-    assert certificate.lower == pytest.approx(stats.beta.ppf(0.05, 200.5, 0.5), abs=0.002)  # Jeffreys' limit
+    assert certificate.lower == pytest.approx(stats.beta.ppf(0.05, 200, 1), abs=0.002)  # Clopper–Pearson's limit
 
 
 def test_the_bootstrap_is_the_same_twice_and_in_bins(samples, cut):

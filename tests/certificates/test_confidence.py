@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surecut.certificates.confidence import (
-    _lines,
-    crossing_probability,
-    least_shares,
-    share_limits,
-    three_part_limit,
-    two_share_limit,
-)
+from surecut.certificates.confidence import _lines, crossing_probability, least_shares, share_limits
+from surecut.certificates.nuisance import three_part_limit, two_share_limit
 
 
 @pytest.mark.parametrize("total", [1, 7, 60])
@@ -98,9 +92,13 @@ def test_three_parts_are_covered(shares):
     assert missed > 0.01  # not merely because it promises nothing
 
 
-def _falling_mean(fpr, value):
-    """The false negative rate at which the mean of the true rates, 1 − (fpr + fnr) / 2, has a value."""
-    return np.atleast_2d(2 * (1 - value) - fpr)
+class FallingMean:
+    """The rates at which the mean of the true rates, 1 − (fpr + fnr) / 2, has a value."""
+
+    def second(self, fpr, value):
+        return 2 * (1 - value) - fpr
+
+    first = second
 
 
 @pytest.mark.parametrize(("fpr", "fnr"), [(0.1, 0.3), (0.02, 0.5), (0.4, 0.4)])
@@ -111,7 +109,7 @@ def test_two_shares_are_covered(fpr, fnr):
     likely = mass > 1e-5
     lower = np.array(
         [
-            two_share_limit(_falling_mean, (i, 30), (j, 15), 0.0, 1 - (i / 30 + j / 15) / 2, 0.1)
+            two_share_limit(FallingMean(), (i, 30), (j, 15), 0.0, 1 - (i / 30 + j / 15) / 2, 0.1)
             for i, j in zip(fp[likely], fn[likely], strict=True)
         ]
     )

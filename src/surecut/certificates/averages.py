@@ -23,8 +23,9 @@ from scipy import special
 
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.clusters import least_ratio
-from surecut.certificates.confidence import share_limits, three_part_limit
+from surecut.certificates.confidence import share_limits
 from surecut.certificates.holdout import counted_kinds, value_of_share
+from surecut.certificates.nuisance import has_one_order, three_part_limit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,10 +154,11 @@ def label_limits(
 def _limits_of_kinds(
     numerators: NDArray[np.float64], denominators: NDArray[np.float64], counts: NDArray[np.float64], error: float
 ) -> tuple[float, float]:
-    if len(counts) == 3:
+    if len(counts) == 3 and has_one_order(numerators, denominators):
         lower = three_part_limit(numerators, denominators, counts, error)
         return lower, -three_part_limit(-numerators, denominators, counts, error)
-    # four kinds: the bounded mean of A − ψB, by Hoeffding's inequality for the largest relative entropy
+    # four kinds, or three that change their order: the bounded mean of A − ψB, by Hoeffding's inequality for the
+    # largest relative entropy
     rows = counts.sum()
     least, most = _extremes(numerators, denominators)
 

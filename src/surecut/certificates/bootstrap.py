@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.counts import confusion_at, value_at
 from surecut.certificates.resampling import GroupedRows, resample
+from surecut.confusion import Confusion
+from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from surecut.cut import Cut
-    from surecut.tally import ScoreTally
+    from surecut.metrics import Metric
 
 FEWEST = 100
 """Fewer rows of a class than this, and the promise is broken more often than it says."""
@@ -37,6 +40,38 @@ def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -
         )
 
 
+FEWEST_IN_CELL = 10
+"""Rows or groups with weights need so many in each cell that the metric counts: what is missing is not resampled."""
+
+
+def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any], what: str) -> None:
+    """Refuse where a cell that the metric counts is nearly empty, as the mistakes are where a value is close to 1.
+
+    `confusion` holds counts of all rows, or of each label; `clusters` are how many rows or groups each cell has.
+    """
+    cells = cells_of(confusion).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.asarray(metric.evaluate(Confusion(*(cells + 1.0).T)))
+        for cell, name in enumerate(("true positives", "false positives", "false negatives", "true negatives")):
+            more = np.asarray(metric.evaluate(Confusion(*(cells + 1.0 + 7.0 * (np.arange(4) == cell)).T)))
+            if clusters[cell] < FEWEST_IN_CELL and (np.abs(more - value) > 1e-12).any():
+                raise ValueError(
+                    f"the bootstrap cannot tell how rare {name} are from {int(clusters[cell])} {what} that have some: "
+                    f"it needs {FEWEST_IN_CELL}. Use method='holdout' on fresh rows, which holds for any number; for "
+                    "rows that are independent and have no weights also 'uniform'"
+                )
+
+
+def filled_cells(cut: Cut, tally: ScoreTally, groups: GroupedRows | None) -> tuple[Confusion, NDArray[Any], str]:
+    """The confusion in rows, how many rows or groups each cell has, and what these are."""
+    if groups is None:
+        rows = ScoreTally(tally.keys, tally.rows, tally.rows, tally.rows, tally.dtype)
+        confusion = confusion_at(cut, rows)
+        return confusion, cells_of(confusion), "rows"
+    counts = ClusterCells.of_rows(groups.is_positive, np.asarray(cut.predict(groups.scores)), groups.group).pooled()
+    return Confusion(*counts.sum(axis=0)), (counts > 0).sum(axis=0), "groups"
+
+
 def bootstrap_certificate(
     cut: Cut,
     tally: ScoreTally,
@@ -55,8 +90,10 @@ def bootstrap_certificate(
     confusion = confusion_at(cut, tally)
     value = value_at(cut, confusion, tally)
     retune = tuned_here and not cut.constraints
+    if groups is not None or tally.weight is not tally.rows:
+        require_filled(cut.metric, *filled_cells(cut, tally, groups))
     drawn = resample([cut], tally, retune, groups, resamples, random_state, progress)[0]
-    error = 1 - confidence
+    lower, upper = drawn.limits(1 - confidence)
     assumptions = [
         FRESH if groups is None else "the groups are a random sample, one independent of the other",
         ONE_MODEL,
@@ -65,8 +102,8 @@ def bootstrap_certificate(
     if tuned_here and cut.constraints:
         assumptions.append("the value is not corrected for the choice of a constrained cut")
     return Certificate(
-        lower=float(np.nanquantile(drawn.values, error)) - drawn.optimism,
-        upper=float(np.nanquantile(drawn.values, confidence)) - drawn.optimism,
+        lower=lower,
+        upper=upper,
         regret_bound=None,
         value=value,
         metric=cut.metric.name,

@@ -72,6 +72,8 @@ class Certificate:
     constraints
         Of a cut that was tuned with constraints: whether they hold on new rows. Together they hold with the confidence;
         that is a promise of its own, beside the one of the value.
+    note
+        Why the limits are wide, where something other than the number of rows makes them so; empty otherwise.
     """
 
     lower: float
@@ -87,6 +89,7 @@ class Certificate:
     assumptions: tuple[str, ...]
     threshold_spread: tuple[float, float] | None = None
     constraints: tuple[ConstraintPromise, ...] = ()
+    note: str = ""
 
     @property
     def vacuous(self) -> bool:
@@ -121,4 +124,4 @@ def _sentence(certificate: Certificate) -> str:
     )
     if certificate.regret_bound is not None:
         promise += f", and no other threshold of this model is better by more than {certificate.regret_bound:.4f}"
-    return " ".join([f"{promise}.", *map(str, certificate.constraints)])
+    return " ".join([f"{promise}.", *map(str, certificate.constraints), *filter(None, [certificate.note])])

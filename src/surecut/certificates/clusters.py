@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 GROUPS = "the groups are a random sample, one independent of the other, and none has more rows than the largest here"
 
+UNEQUAL = 3.0
+"""Groups are unequal where the largest has so many times the rows of the mean one, …"""
+
+CLOSEST = 0.05
+"""… and it matters where limits cannot come closer to the value than this."""
+
 STEPS = 20_000
 """More clusters than this are added up in blocks, each of which is one step of the bet."""
 
@@ -200,6 +206,25 @@ def cluster_limits(metric: Metric, cells: NDArray[np.float64], largest: float, e
         priors = np.array([0.5])
     box = Bands((fpr[0], fpr[1]), (fnr[0], fnr[1]), priors)
     return float(np.min(box.value(metric, best=False))), float(np.max(box.value(metric, best=True)))
+
+
+def unequal_note(sizes: NDArray[np.float64], error: float) -> str:
+    """What to say where one group is so large that the limits are wide whatever the others hold.
+
+    A bet multiplies its stake by at most 1 + (rows of a group) / (rows of the largest) at each group, however good the
+    group is. So from a value of 1, say, the limit stays log(1/error) · largest / rows away.
+    """
+    largest, mean = float(sizes.max()), float(sizes.mean())
+    away = -np.log(error) * largest / float(sizes.sum())
+    if largest < UNEQUAL * mean or away < CLOSEST:
+        return ""
+    return (
+        f"The limits are wide because the groups are of unequal size: the largest has {largest:,.0f} of "
+        f"{sizes.sum():,.0f} rows, {largest / mean:,.0f} times the mean. They hold for groups of that size, all wrong "
+        f"or all right, and come no closer than about {min(away, 1.0):.2g} to the value, on a scale from 0 to 1. Bound "
+        "the rows of a group by a rule that is fixed beforehand, or use method='bootstrap', which is right for many "
+        "groups."
+    )
 
 
 def is_ratio(worth: tuple[Any, Any]) -> bool:

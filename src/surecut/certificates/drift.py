@@ -9,6 +9,10 @@ The share is compared by Fisher's exact test. For the metric, a value that both 
 improbable in the old rows and in the new ones at once: the two probabilities are combined as Fisher combines
 independent ones, at the value that suits them best. The probability of any false alarm is at most 1 − confidence: a
 half of it goes to the share, a quarter each to a fall and to a rise of the metric.
+
+That holds for *one* look. A check that is run every week takes the risk every week: where nothing has changed, some of
+many looks will alarm. `looks` spends the error over as many looks as are planned (Bonferroni: each has an equal part),
+so that a false alarm of any of them has the probability 1 − confidence at most, whatever holds between them.
 """
 
 from __future__ import annotations
@@ -97,6 +101,8 @@ class DriftReport:
         How many new rows there were, with how many they were compared, and how sure an alarm is.
     has_reference
         Whether these were reference rows, not the counts that the cut remembers.
+    looks
+        Over how many looks the error is spent: `confidence` is that of all of them together.
     """
 
     cut: Cut
@@ -109,6 +115,7 @@ class DriftReport:
     then_rows: int
     confidence: float
     has_reference: bool = False
+    looks: int = 1
 
     @property
     def moved(self) -> bool:
@@ -117,7 +124,7 @@ class DriftReport:
 
 
 def check_drift(
-    cut: Cut, tally: ScoreTally, *, reference: ScoreTally | None = None, confidence: float = 0.95
+    cut: Cut, tally: ScoreTally, *, reference: ScoreTally | None = None, confidence: float = 0.95, looks: int = 1
 ) -> DriftReport:
     """Compare new rows with those that tuned a cut.
 
@@ -131,7 +138,11 @@ def check_drift(
         Rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The tuning rows
         themselves will do; their value is corrected by the bootstrap, which is right for large samples.
     confidence
-        Where nothing has changed, there is no alarm with at least this probability.
+        Where nothing has changed, there is no alarm with at least this probability: at this look, or, with `looks`, at
+        any of them.
+    looks
+        How many looks are planned, this one included: each spends an equal part of the error. One look alone, the
+        default, is valid for one look only; repeated, it alarms sooner or later although nothing has changed.
 
     Examples
     --------
@@ -148,6 +159,7 @@ def check_drift(
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    _check_looks(looks)
     if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
         raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
     before = _then(cut, reference)
@@ -158,7 +170,7 @@ def check_drift(
     negatives, positives = (int(total) for total in now.rows.sum(axis=0))
     cut.metric.check_classes(positives, negatives)
 
-    error = 1 - confidence
+    error = (1 - confidence) / looks
     confusion = confusion_at(cut, now)
     return DriftReport(
         cut=cut,
@@ -173,7 +185,13 @@ def check_drift(
         then_rows=int(before.rows.sum()),
         confidence=confidence,
         has_reference=reference is not None,
+        looks=looks,
     )
+
+
+def _check_looks(looks: int) -> None:
+    if not (isinstance(looks, (int, np.integer)) and looks >= 1):
+        raise ValueError(f"looks must be a whole number, at least 1: how many checks are planned, got {looks!r}")
 
 
 @dataclass(frozen=True)
@@ -188,12 +206,15 @@ class LabelDrift:
         The other labels, and why.
     confidence, each
         Where nothing has changed there is no alarm of any label with this probability; and of one label with this.
+    looks
+        Over how many looks the error is spent: both confidences are those of all of them together.
     """
 
     reports: dict[Any, DriftReport]
     not_checked: dict[Any, str]
     confidence: float
     each: float
+    looks: int = 1
 
     @property
     def moved_labels(self) -> list[Any]:
@@ -218,14 +239,17 @@ def check_label_drift(
     *,
     reference: Sequence[ScoreTally] | None = None,
     confidence: float = 0.95,
+    looks: int = 1,
 ) -> LabelDrift:
     """Compare new rows of each label with those that tuned its cut.
 
     Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
-    between the labels. A label without rows of both classes, where the metric needs them, is not checked, and said.
+    between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
+    the metric needs them, is not checked, and said.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    _check_looks(looks)
     if len(tallies) != len(cut):
         raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
     each = 1 - (1 - confidence) / len(cut)
@@ -240,8 +264,8 @@ def check_label_drift(
         except ValueError as error:
             not_checked[label] = str(error)
             continue
-        reports[label] = check_drift(one, tally, reference=then, confidence=each)
-    return LabelDrift(reports, not_checked, confidence, each)
+        reports[label] = check_drift(one, tally, reference=then, confidence=each, looks=looks)
+    return LabelDrift(reports, not_checked, confidence, each, looks)
 
 
 def _then(cut: Cut, reference: ScoreTally | None) -> ScoreTally:
@@ -326,12 +350,7 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
     if not before.has_tuned(cut):
         return of_rows
     (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
-
-    def of_tuning_rows(level: float) -> tuple[float, float]:
-        lower, upper = np.nanquantile(drawn.values, (level, 1 - level)) - drawn.optimism
-        return float(lower), float(upper)
-
-    return of_tuning_rows
+    return drawn.limits
 
 
 def _improbability(levels: NDArray[np.float64], upper: NDArray[np.float64], lower: NDArray[np.float64]) -> float:

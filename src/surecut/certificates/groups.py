@@ -8,7 +8,7 @@ import numpy as np
 
 from surecut.certificates.cells import ClusterCells
 from surecut.certificates.certificate import KEPT_ASIDE, ONE_MODEL, Certificate
-from surecut.certificates.clusters import GROUPS, cluster_limits
+from surecut.certificates.clusters import GROUPS, cluster_limits, unequal_note
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -33,4 +33,5 @@ def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certifi
         rows=len(rows.group),
         exact=False,
         assumptions=(f"{GROUPS} ({largest:.0f})", ONE_MODEL, KEPT_ASIDE),
+        note=unequal_note(counts.sum(axis=1), 1 - confidence),
     )

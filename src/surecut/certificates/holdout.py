@@ -5,6 +5,7 @@ Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ import numpy as np
 
 from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, Certificate
-from surecut.certificates.confidence import FallTo, share_limits, three_part_limit, two_share_limit
+from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import confusion_at, value_at
-from surecut.certificates.priors import possible_priors
+from surecut.certificates.nuisance import has_one_order, three_part_limit, two_share_limit
+from surecut.certificates.priors import PRIORS, possible_priors
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def value_limits(
             better, value = value_of_share(numerators, denominators)
             low, high = share_limits(counts[better], counts.sum(), error)
             return float(value(low)), float(value(high)), True
-        if len(counts) == 3 and (denominators > 0).all():
+        if len(counts) == 3 and has_one_order(numerators, denominators):
             lower = three_part_limit(numerators, denominators, counts, error)
             return lower, -three_part_limit(-numerators, denominators, counts, error), False
     return *_limits_by_class(metric, cells, error, given_prior), False
@@ -127,44 +129,104 @@ def _without_rounding(worth: NDArray[np.float64]) -> NDArray[np.float64]:
 def _limits_by_class(
     metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None
 ) -> tuple[float, float]:
+    """The class totals are taken as given; outcomes are ordered by the value at the share of positives observed."""
     tp, fp, fn, tn = cells
     positives, negatives = tp + fn, fp + tn
-    priors, left = possible_priors(metric, positives, positives + negatives, error, given_prior, PRIOR_SHARE, 7)
-    fall_to = _fall_to(metric, priors[:, None])
-
-    def rise_to(tnr: Any, value: Any) -> Any:  # the same for −Ψ, which falls in the true rates
-        return 1 - fall_to(1 - tnr, -value)
-
-    estimates = metric.value(fp=fp / negatives * (1 - priors), fn=fn / positives * priors, prior=priors)
-    least, most = (metric.value(fp=share * (1 - priors), fn=share * priors, prior=priors) for share in (1.0, 0.0))
-    lower = two_share_limit(fall_to, (fp, negatives), (fn, positives), float(np.min(least)), estimates, left)
-    upper = two_share_limit(rise_to, (tn, negatives), (tp, positives), float(np.min(-most)), -estimates, left)
+    priors, left = possible_priors(metric, positives, positives + negatives, error, given_prior, PRIOR_SHARE, PRIORS)
+    observed = np.array([positives / (positives + negatives)]) if given_prior is None else priors
+    shares = fp / max(negatives, 1), fn / max(positives, 1)
+    estimate = float(_value_at_rates(metric, *shares, observed[0]))
+    least, most = (_value_at_rates(metric, share, share, priors) for share in (1.0, 0.0))
+    falling, ordered = _curve(metric, priors), _curve(metric, observed)
+    lower = two_share_limit(
+        falling, (fp, negatives), (fn, positives), float(np.min(least)), estimate, left, order=ordered
+    )
+    upper = two_share_limit(
+        _Mirrored(falling), (tn, negatives), (tp, positives), -float(np.max(most)), -estimate, left, _Mirrored(ordered)
+    )
     return lower, -upper
 
 
-def _fall_to(metric: Metric, prior: NDArray[np.float64]) -> FallTo:
-    """For a false positive rate and a value, the false negative rate at which the metric has that value."""
-    if isinstance(metric, LinearFractionalMetric):
-        (a0, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
+def _value_at_rates(metric: Metric, fpr: Any, fnr: Any, prior: Any) -> Any:
+    return metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior)
 
-        def solved(fpr: Any, value: Any) -> Any:
-            fp = fpr * (1 - prior)
-            at_zero, slope = a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * prior
-            return np.divide(at_zero, slope, out=np.where(at_zero > 0, 2.0, -1.0), where=slope > 0)
 
-        return solved
+def _curve(metric: Metric, priors: NDArray[np.float64]) -> _Curve:
+    """The rates at which a metric has a value, at some priors."""
+    kind = _LinearCurve if isinstance(metric, LinearFractionalMetric) else _BisectedCurve
+    return kind(metric, priors[:, None])
 
-    def bisected(fpr: Any, value: Any) -> Any:
-        def excess(fnr: Any) -> Any:
-            return metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior) - value
 
-        low: Any = np.zeros(np.broadcast_shapes(np.shape(fpr), prior.shape))
+class _Curve(ABC):
+    """False positive and false negative rates at which a metric has a value; at every prior, or the least of all."""
+
+    def __init__(self, metric: Metric, prior: NDArray[np.float64]) -> None:
+        self.metric, self.prior = metric, prior
+
+    @abstractmethod
+    def second_at(self, fpr: Any, value: float) -> Any:
+        """The false negative rate: a row for each prior; below 0 or above 1 where the metric never has the value."""
+
+    @abstractmethod
+    def first_at(self, fnr: Any, value: float) -> Any:
+        """The false positive rate, in the same way."""
+
+    def second(self, fpr: Any, value: float) -> Any:
+        return self.second_at(fpr, value).min(axis=0)
+
+    def first(self, fnr: Any, value: float) -> Any:
+        return self.first_at(fnr, value).min(axis=0)
+
+
+class _LinearCurve(_Curve):
+    """Of a linear-fractional metric: a line at each prior."""
+
+    metric: LinearFractionalMetric
+
+    def second_at(self, fpr: Any, value: float) -> Any:
+        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(self.prior)
+        fp = fpr * (1 - self.prior)
+        return _solved(a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * self.prior)
+
+    def first_at(self, fnr: Any, value: float) -> Any:
+        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(self.prior)
+        fn = fnr * self.prior
+        return _solved(a0 + a2 * fn - value * (b0 + b2 * fn), (value * b1 - a1) * (1 - self.prior))
+
+
+def _solved(at_zero: Any, slope: Any) -> Any:
+    at_zero, slope = np.broadcast_arrays(at_zero, slope)
+    return np.divide(at_zero, slope, out=np.where(at_zero > 0, 2.0, -1.0), where=slope > 0)
+
+
+class _BisectedCurve(_Curve):
+    """Of any metric that does not increase in FP or FN."""
+
+    def second_at(self, fpr: Any, value: float) -> Any:
+        return self._bisected(lambda fnr: _value_at_rates(self.metric, fpr, fnr, self.prior) - value, fpr)
+
+    def first_at(self, fnr: Any, value: float) -> Any:
+        return self._bisected(lambda fpr: _value_at_rates(self.metric, fpr, fnr, self.prior) - value, fnr)
+
+    def _bisected(self, excess: Callable[[Any], Any], other: Any) -> Any:
+        low: Any = np.zeros(np.broadcast_shapes(np.shape(other), self.prior.shape))
         high: Any = low + 1
         never, at_once = excess(high) > 0, excess(low) <= 0
-        for _ in range(45):
+        for _ in range(30):
             middle = (low + high) / 2
             above = excess(middle) > 0
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         return np.where(never, 2.0, np.where(at_once, -1.0, low))
 
-    return bisected
+
+class _Mirrored:
+    """The curve of −Ψ, which falls in the true rates."""
+
+    def __init__(self, curve: _Curve) -> None:
+        self.curve = curve
+
+    def second(self, tnr: Any, value: float) -> Any:
+        return (1 - self.curve.second_at(1 - tnr, -value)).min(axis=0)
+
+    def first(self, tpr: Any, value: float) -> Any:
+        return (1 - self.curve.first_at(1 - tpr, -value)).min(axis=0)

@@ -103,8 +103,7 @@ def bootstrap_promises(
     drawn = iter(resample(quantities, tally, False, groups, resamples, random_state, False))
 
     def limits(_: Constraint, each: float) -> tuple[float, float]:
-        lower, upper = np.nanquantile(next(drawn).values, [each, 1 - each])
-        return float(lower), float(upper)
+        return next(drawn).limits(each)
 
     return promises_of(cut.constraints, at_prior(confusion_at(cut, tally), tally), error, limits)
 

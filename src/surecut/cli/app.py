@@ -413,7 +413,7 @@ def certify(
             printing.line(f"- {assumption}")
 
 
-@app.command(epilog="Example:\nsurecut check last_week.csv --cut cut.json || echo look at it")
+@app.command(epilog="Example:\nsurecut check last_week.csv --cut cut.json --looks 52 || echo look at it")
 def check(
     context: typer.Context,
     file: FILE,
@@ -422,8 +422,17 @@ def check(
     score: SCORE = None,
     pos_label: CUTS_LABEL = None,
     confidence: Annotated[
-        float, typer.Option(help="Where nothing has changed, there is no alarm with this probability.")
+        float,
+        typer.Option(help="Where nothing has changed, there is no alarm with this probability, at all looks together."),
     ] = 0.95,
+    looks: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="How many checks are planned, 52 for a year of weeks: they share the error. One check is valid for "
+            "one look; without this, repeated checks alarm sooner or later although nothing has changed.",
+        ),
+    ] = 1,
     reference: Annotated[
         str | None,
         typer.Option(
@@ -439,7 +448,8 @@ def check(
     """Say whether anything has moved since the cut was tuned; exit code 3 if so.
 
     FILE holds labelled rows from deployment. The share of positives and the metric are compared with the tuning rows,
-    beyond the chance of both samples.
+    beyond the chance of both samples. That is valid for one look: for a check that is repeated, say with --looks how
+    often.
     """
     with _explained(context):
         from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
@@ -463,11 +473,13 @@ def check(
         with printing.working("comparing"):
             if isinstance(loaded, MultilabelCut):
                 before = None if then is None else label_tallies(then, loaded)
-                found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, confidence=confidence)
+                found = check_label_drift(
+                    loaded, label_tallies(now, loaded), reference=before, confidence=confidence, looks=looks
+                )
             else:
                 fresh = ScoreTally.from_scores(now.is_positive, now.scores)
                 known = None if then is None else ScoreTally.from_scores(then.is_positive, then.scores)
-                found = check_drift(loaded, fresh, reference=known, confidence=confidence)
+                found = check_drift(loaded, fresh, reference=known, confidence=confidence, looks=looks)
         if isinstance(found, LabelDrift):
             if output is Format.json:
                 printing.as_json(printing.label_drift_document(found))

@@ -192,6 +192,7 @@ def drift(report: DriftReport) -> None:
         line(f"Something has changed, beyond chance ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
+    line(_looks(report.looks))
 
 
 def label_drift(report: LabelDrift, most: int = 20) -> None:
@@ -224,6 +225,14 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
         line(f"{some} changed, beyond chance ({sure} confidence for all labels together).", style="bold red")
     else:
         line(f"No sign of a change in any label ({sure} confidence for all together).", style="bold green")
+    line(_looks(report.looks))
+
+
+def _looks(looks: int) -> str:
+    """For how many looks the confidence is."""
+    if looks > 1:
+        return f"The confidence is that of {looks:,} looks together, each of which has an equal part of the error."
+    return "The confidence is that of this one look: if you check again and again, say how often with --looks."
 
 
 def label_drift_document(report: LabelDrift) -> dict[str, Any]:
@@ -231,6 +240,7 @@ def label_drift_document(report: LabelDrift) -> dict[str, Any]:
     return {
         "moved": report.moved,
         "confidence": report.confidence,
+        "looks": report.looks,
         "labels": [
             {"label": plain(label_to_json(label)), **drift_document(one)} for label, one in report.reports.items()
         ],
@@ -243,6 +253,7 @@ def drift_document(report: DriftReport) -> dict[str, Any]:
     return {
         "moved": report.moved,
         "confidence": report.confidence,
+        "looks": report.looks,
         "rows": report.rows,
         "metric": report.cut.metric.name,
         "threshold": number_to_json(report.cut.threshold),

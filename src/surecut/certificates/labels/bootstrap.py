@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates.bootstrap import FEWEST, FEWEST_GROUPS, require_enough
-from surecut.certificates.cells import ClusterCells
+from surecut.certificates.bootstrap import FEWEST, FEWEST_GROUPS, require_enough, require_filled
+from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.labels.values import average_certificate, row_values
-from surecut.certificates.resampling import OPTIMISM
+from surecut.certificates.resampling import Resampled
+from surecut.confusion import Confusion
 from surecut.multilabel.averaging import tune_thresholds
 from surecut.multilabel.cut import averaged_value
 from surecut.progress import shown
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 RETUNED = 50
 """Resamples on which the thresholds are tuned anew."""
+
+
+FEWEST_OF_LABEL = 25
+"""Fewer rows than this of a class that the metric needs, for any label, and a macro average is not resampled."""
 
 
 def bootstrap_labels(
@@ -46,7 +51,14 @@ def bootstrap_labels(
     confusion = cells.confusion()
     fewest = min(int(np.sum(confusion.positives)), int(np.sum(confusion.negatives)))
     require_enough(fewest, FEWEST, "pairs of a row and a label in each class")
+    if cut.average == "macro":
+        _require_labels(cut, confusion)
     clusters = cells if codes is None else cells.by_group(codes)
+    if cut.average != "samples":
+        filled = np.array([(clusters.pooled() > 0).sum(axis=0)]).ravel()
+        require_filled(
+            cut.metric, Confusion(*cells_of(confusion).sum(axis=0)), filled, "rows" if codes is None else "groups"
+        )
     of_rows = row_values(cut, cells) if cut.average == "samples" else None
     weights = np.ones(number) if rows.weights is None else rows.weights
 
@@ -66,7 +78,9 @@ def bootstrap_labels(
         values.append(valued(rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)))
     value = float(valued(np.ones((1, groups)))[0])
     optimism = _optimism(cut, rows, codes, groups, rng, progress) if tuned_here and not cut.constraints else 0.0
-    lower, upper = np.nanquantile(np.concatenate(values), [1 - confidence, confidence]) - optimism
+    drawn_values = np.concatenate(values)
+    steps = (0.0, 0.0) if cut.average == "samples" else _steps(cut, confusion, float(weights.sum()) / groups)
+    lower, upper = Resampled(drawn_values, drawn_values, optimism, None, steps).limits(1 - confidence)
     assumptions = [FRESH if codes is None else "the groups are a random sample, one independent of the other"]
     assumptions.append("the sample is large: the bootstrap is right in the limit only")
     if tuned_here and cut.constraints:
@@ -111,7 +125,40 @@ def _optimism(
             labels=cut.labels,
         )
         found.append(value(anew, weights) - value(cut, weights) + value(cut, own) - value(anew, own))
-    return OPTIMISM * float(np.mean(found))
+    return max(0.0, float(np.mean(found)))
+
+
+def _require_labels(cut: MultilabelCut, confusion: Confusion) -> None:
+    """Refuse a macro average in which a label has too few rows of a class that its metric needs."""
+    for needed, counts, name in (
+        (cut.metric.needs_positives, confusion.positives, "positive"),
+        (cut.metric.needs_negatives, confusion.negatives, "negative"),
+    ):
+        counts = np.asarray(counts, dtype=float)
+        scarce = counts < FEWEST_OF_LABEL
+        if needed and scarce.any():
+            first = cut.labels[int(np.flatnonzero(scarce)[0])]
+            raise ValueError(
+                f"the bootstrap of a macro average needs {FEWEST_OF_LABEL} {name} rows of every label, and "
+                f"{int(scarce.sum())} of {len(scarce)} labels have fewer ({first!r}: {counts[scarce][0]:g}): "
+                "use method='holdout' on fresh rows or 'uniform', which hold for any number, or leave such labels out"
+            )
+
+
+def _steps(cut: MultilabelCut, confusion: Confusion, size: float) -> tuple[float, float]:
+    """By how much one more row that is wrong for a label lowers the average, and one that is right raises it."""
+    cells = cells_of(confusion)
+    if cut.average == "micro":
+        cells = cells.sum(axis=0, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.asarray(cut.metric.evaluate(Confusion(*cells.T)), dtype=float)
+        changes = [
+            np.asarray(cut.metric.evaluate(Confusion(*(cells + size * one).T)), dtype=float) - value
+            for one in np.eye(4)
+        ]
+    changed = np.array(changes)
+    changed = changed[np.isfinite(changed)] / len(cells)
+    return max(0.0, -float(changed.min(initial=0.0))), max(0.0, float(changed.max(initial=0.0)))
 
 
 def _shrinkage(cut: MultilabelCut) -> Any:

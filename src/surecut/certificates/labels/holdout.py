@@ -10,7 +10,14 @@ import numpy as np
 from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
-from surecut.certificates.clusters import GROUPS, cluster_limits, least_ratio, ratio_limits, terms_of
+from surecut.certificates.clusters import (
+    GROUPS,
+    cluster_limits,
+    least_ratio,
+    ratio_limits,
+    terms_of,
+    unequal_note,
+)
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels.values import average_certificate, row_values, value_range
 from surecut.certificates.promises import label_promises
@@ -37,6 +44,8 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
         limits = _micro(cut, cells, error, grouped) if cut.average == "micro" else _macro(cut, cells, error, grouped)
     assumptions = [GROUPS if grouped else FRESH, KEPT_ASIDE]
     found = average_certificate(cut, value, (*limits, None), rows, "holdout", confidence, assumptions, confusion)
+    if grouped:
+        found = replace(found, note=unequal_note(cells.pooled().sum(axis=1), error))
     return replace(found, constraints=label_promises(cut, cells, grouped, error)) if cut.constraints else found
 
 

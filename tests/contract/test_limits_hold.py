@@ -1,0 +1,442 @@
+"""Limits fail no more often than they say: every outcome enumerated at the worst shares, and simulation elsewhere.
+
+Each check is shown to be able to fail, on a spoiled version of what it checks.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from guarantees import run as guarantees_run
+from guarantees.configuration import Configuration
+from guarantees.enumeration import Enumerated, outcomes
+from guarantees.limits import CONFIGURATIONS, alarms
+from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates.drift import check_drift
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.labels.bootstrap import _optimism
+from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
+from surecut.certificates.priors import depends_on_prior
+from surecut.certificates.resampling import OPTIMISM
+from surecut.certificates.uniform import uniform_value_limits
+from surecut.confusion import Confusion
+from surecut.metrics import (
+    AM,
+    MCC,
+    Accuracy,
+    CohenKappa,
+    FBeta,
+    GilbertSkill,
+    GMean,
+    HMean,
+    LinearFractional,
+    Precision,
+    Recall,
+    Specificity,
+    Utility,
+    WeightedAccuracy,
+)
+
+ERROR = 0.05
+NOISE = 1e-4
+
+# --- Hold-out limits of metrics that three kinds of rows determine ---------------------------------------------------
+
+THREE_KINDS = {
+    "f2": ((5.0, 0.0, 0.0), (5.0, 1.0, 4.0)),
+    "f0.5": ((1.25, 0.0, 0.0), (1.25, 1.0, 0.25)),
+    "tversky(0.3, 0.7)": ((1.0, 0.0, 0.0), (1.0, 0.3, 0.7)),
+    "utility(fp=-4, fn=-3)": ((0.0, -4.0, -3.0), (1.0, 1.0, 1.0)),
+    "utility(fp=-1, fn=-50)": ((0.0, -1.0, -50.0), (1.0, 1.0, 1.0)),
+    "utility(tp=7, tn=6)": ((7.0, 6.0, 0.0), (1.0, 1.0, 1.0)),
+}
+
+
+def of_three_kinds(name, rows, limit):
+    numerators, denominators = map(np.array, THREE_KINDS[name])
+
+    def limits(counts):
+        lower = limit(numerators, denominators, counts, ERROR)
+        return lower, -limit(-numerators, denominators, counts, ERROR)
+
+    def value(shares):
+        return shares @ numerators / (shares @ denominators)
+
+    return Enumerated(limits, value, outcomes(rows, 3))
+
+
+@pytest.mark.parametrize("name", THREE_KINDS)
+def test_limits_of_three_kinds_of_rows_hold_at_the_worst_shares(name):
+    found = of_three_kinds(name, 8, three_part_limit)
+    for side in (0, 1):
+        worst, shares = found.worst(side)
+        assert worst <= ERROR + NOISE, (side, shares)
+        assert worst > ERROR / 2  # not merely because nothing is promised
+
+
+def coarse_limit(numerators, denominators, counts, error, points=13):
+    """A spoiled version: the other share is looked at in a few equally spaced points only."""
+    estimate = numerators @ counts / (denominators @ counts)
+    order = np.argsort(numerators - estimate * denominators)
+    test = _ThreeParts(numerators[order], denominators[order], counts[order], estimate, error * 0.01)
+    shares = np.minimum(np.linspace(test.low, test.high, points), 1 - 1e-12)
+    least = float(np.min(numerators / denominators))
+
+    def excess(psi):
+        inner = test.inner(shares, psi)
+        likely = np.where(inner > 1, 0.0, test.region.probability(shares, np.clip(inner, 0.0, 1.0)))
+        return likely.max() - error * 0.98
+
+    if estimate <= least or excess(least + 1e-9) > 0:
+        return least
+    return optimize.brentq(excess, least + 1e-9, estimate, xtol=1e-8) - 1e-8
+
+
+@pytest.mark.parametrize("name", ["f2", "tversky(0.3, 0.7)"])
+def test_a_few_points_of_the_other_share_are_caught(name):
+    found = of_three_kinds(name, 10, coarse_limit)
+    assert max(found.worst(side)[0] for side in (0, 1)) > ERROR + 0.005
+
+
+@pytest.mark.parametrize("rows", [50, 3_000])
+def test_where_there_are_no_false_negatives_the_upper_limit_of_f2_holds(rows):
+    """Two kinds of rows are left, so that every outcome can be enumerated: the share of true positives is binomial."""
+    share = 0.85
+    true = 5 * share / (5 * share + 1 - share)
+    counts = np.arange(rows + 1)
+    mass = stats.binom.pmf(counts, rows, share)
+    likely = counts[(mass > 1e-4) & (counts < rows)]
+    # the limit rises with the count: the first that holds decides
+    low, high = 0, len(likely) - 1
+
+    def fails(count):
+        cells = np.array([count, rows - count, 0.0, 5.0])
+        return value_limits(FBeta(2), cells, ERROR)[1] < true
+
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if fails(likely[middle]) else (low, middle)
+    assert mass[counts < likely[low]].sum() <= ERROR + NOISE
+
+
+@pytest.mark.parametrize(
+    "counts", [(5, 30, 400), (0, 12, 80), (3, 0, 5000), (40, 40, 40), (1, 2000, 3), (700, 5, 0), (2, 3, 30_000)]
+)
+@pytest.mark.parametrize("name", ["f2", "utility(fp=-1, fn=-50)"])
+def test_the_search_over_the_other_share_misses_no_maximum(name, counts):
+    """Beside a grid of 20,000 points along the curve."""
+    numerators, denominators = map(np.array, THREE_KINDS[name])
+    counts = np.array(counts, dtype=float)
+    for sign in (1, -1):
+        order = np.argsort(sign * numerators - sign * (numerators @ counts) / (denominators @ counts) * denominators)
+        estimate = sign * float(numerators @ counts / (denominators @ counts))
+        test = _ThreeParts(sign * numerators[order], denominators[order], counts[order], estimate, 5e-4)
+        limit = three_part_limit(sign * numerators, denominators, counts, ERROR)
+        for psi in (limit, (limit + estimate) / 2):
+            shares = np.sin(np.linspace(np.arcsin(np.sqrt(test.low)), np.arcsin(np.sqrt(test.high)), 5_000)) ** 2
+            ends = [end for end in test.ends(psi) if test.low <= end <= test.high]
+            shares = np.append(shares, ends)
+            inner = test.inner(shares, psi)
+            possible = inner <= 1 + 1e-12
+            every = test.region.probability(shares[possible], np.clip(inner[possible], 0, 1)) if possible.any() else [0]
+            assert _likeliest(test, psi)[0] >= np.max(every) - NOISE
+
+
+def test_kinds_of_rows_that_change_their_order_have_other_limits():
+    """TP is worth more than TN up to a value of 8/9, and less beyond: the test of three kinds does not apply."""
+    own = LinearFractional.from_cells(numerator=(1, 0, 0, 9), denominator=(1, 1, 1, 10), name="own")
+    assert not has_one_order(np.array([1.0, 0.0, 9.0]), np.array([1.0, 1.0, 10.0]))
+    assert has_one_order(*map(np.array, THREE_KINDS["f2"]))
+    lower, upper, exact = value_limits(own, np.array([10.0, 3, 3, 10]), ERROR)
+    assert lower < own.evaluate(Confusion(10, 3, 3, 10)) < upper
+    assert not exact
+
+
+# --- Hold-out limits of all other metrics -----------------------------------------------------------------------------
+
+BY_CLASS = {
+    "am": AM(),
+    "kappa": CohenKappa(),
+    "gilbert": GilbertSkill(),
+    "weighted_accuracy(1, 3)": WeightedAccuracy(1, 3),
+    "utility of four cells": Utility(tp=1, fp=-1, fn=-5, tn=0.1),
+    "own": LinearFractional.from_cells(numerator=(1, 0, 0, 9), denominator=(1, 1, 1, 10), name="own"),
+    "accuracy": Accuracy(),
+    "f1": FBeta(1),
+    "precision": Precision(),
+    "recall": Recall(),
+    "specificity": Specificity(),
+}
+SLOW = {"mcc": MCC(), "gmean": GMean(), "hmean": HMean()}
+
+
+def of_four_cells(metric, rows):
+    def limits(cells):
+        try:
+            metric.check_classes(cells[0] + cells[2], cells[1] + cells[3])
+        except ValueError:
+            return np.nan, np.nan
+        with np.errstate(invalid="ignore"):
+            if np.isnan(metric.evaluate(Confusion(*cells))):
+                return np.nan, np.nan
+        return value_limits(metric, cells, ERROR)[:2]
+
+    def value(shares):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(metric.evaluate(Confusion(*shares.T)), dtype=float)
+
+    return Enumerated(limits, value, outcomes(rows, 4))
+
+
+@pytest.mark.parametrize(("name", "rows"), [(name, 4) for name in BY_CLASS] + [(name, 2) for name in SLOW])
+def test_hold_out_limits_hold_at_the_worst_shares(name, rows):
+    found = of_four_cells({**BY_CLASS, **SLOW}[name], rows)
+    for side in (0, 1):
+        worst, shares = found.worst(side, starts=1500, rounds=20)
+        assert worst <= ERROR + NOISE, (side, shares)
+
+
+@lru_cache(maxsize=1)
+def of_three_positives():
+    """AM from 3 positives and 12 negatives, which are given: every outcome of two binomial counts."""
+    cells = [(tp, fp, 3 - tp, 12 - fp) for tp in range(4) for fp in range(13)]
+    limits = np.array([value_limits(AM(), np.array(one, dtype=float), ERROR)[:2] for one in cells])
+    return np.array(cells, dtype=float), limits
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_balanced_accuracy_of_three_positives_holds_at_the_worst_rates(side):
+    cells, limits = of_three_positives()
+    recall, specificity = (
+        grid.ravel()[:, None] for grid in np.meshgrid(np.linspace(0, 1, 121), np.linspace(0, 1, 121))
+    )
+    mass = stats.binom.pmf(cells[:, 0], 3, recall) * stats.binom.pmf(cells[:, 3], 12, specificity)
+    truth = (recall + specificity) / 2
+    failed = limits[:, 0] > truth + 1e-9 if side == 0 else limits[:, 1] < truth - 1e-9
+    assert (mass * failed).sum(axis=1).max() <= ERROR + NOISE
+
+
+def test_a_search_over_few_rates_is_caught():
+    """The same for a spoiled search, by 13 points."""
+
+    cells, _ = of_three_positives()
+    upper = []
+    for tp, fp, fn, tn in cells:
+        estimate = -(tp / 3 + tn / 12) / 2
+
+        class Mirrored:
+            def second(self, tnr, value):
+                return -2 * value - tnr
+
+            first = second
+
+        test = _TwoShares(Mirrored(), Mirrored(), (tn, fp + tn), (tp, tp + fn), estimate, ERROR * 0.01)
+        shares = np.linspace(test.low, test.high, 13)
+
+        def excess(psi, test=test, shares=shares):
+            inner = test.inner(shares, psi)
+            likely = np.where(inner > 1, 0.0, test.region.probability(shares, np.clip(inner, 0.0, 1.0)))
+            return likely.max() - 0.98 * ERROR
+
+        upper.append(1.0 if estimate <= -1 or excess(-1.0) > 0 else -optimize.brentq(excess, -1.0, estimate))
+    recall, specificity = (
+        grid.ravel()[:, None] for grid in np.meshgrid(np.linspace(0, 1, 121), np.linspace(0, 1, 121))
+    )
+    mass = stats.binom.pmf(cells[:, 0], 3, recall) * stats.binom.pmf(cells[:, 3], 12, specificity)
+    failures = (mass * (np.array(upper) < (recall + specificity) / 2 - 1e-9)).sum(axis=1)
+    assert failures.max() > ERROR + 0.005
+
+
+# --- Whether a metric depends on the prior ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "metric", [Utility(fp=-4, fn=-3), Utility(tp=7, tn=6), WeightedAccuracy(1, 2), Accuracy(), Precision(), MCC()]
+)
+def test_metrics_that_depend_on_the_prior(metric):
+    assert depends_on_prior(metric)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        AM(),
+        GMean(),
+        HMean(),
+        Recall(),
+        Specificity(),
+        WeightedAccuracy(1, 0),
+        LinearFractional(1, lambda p: -0.5 / (1 - p), lambda p: -0.5 / p, 1, 0, 0, name="own"),
+    ],
+)
+def test_metrics_that_do_not(metric):
+    assert not depends_on_prior(metric)
+
+
+@pytest.mark.parametrize(("metric", "rates"), [(Utility(fp=-4, fn=-3), (0.0, 1.0)), (Utility(tp=7, tn=6), (0.0, 0.0))])
+def test_uniform_limits_of_costs_count_the_chance_of_the_prior(metric, rates):
+    """Rates of 0 and 1 leave nothing to chance but the number of positives: enumerated."""
+    rows, prior = 60, 0.4
+    below = above = 0.0
+    truth = float(metric.value(fp=rates[0] * (1 - prior), fn=rates[1] * prior, prior=prior))
+    for positives in range(1, rows):
+        fp, fn = int(rates[0] * (rows - positives)), int(rates[1] * positives)
+        counts = np.array([[fp, positives - fn], [rows - positives - fp, fn]])
+        tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
+        lower, upper = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+        mass = stats.binom.pmf(positives, rows, prior)
+        below, above = below + mass * (lower > truth), above + mass * (upper < truth)
+    assert max(below, above) <= ERROR
+
+
+# --- The bootstrap ----------------------------------------------------------------------------------------------------
+
+
+def labels_of(rng, rows, labels, prior):
+    truth = rng.random((rows, labels)) < prior
+    return truth.astype(int), rng.normal(size=(rows, labels)) + 1.5 * truth
+
+
+def test_the_bootstrap_refuses_a_macro_average_of_labels_with_few_positives():
+    rng = np.random.default_rng(0)
+    truth, scores = labels_of(rng, 140, 20, 0.1)
+    cut = tune_thresholds(truth, scores, metric="am", average="macro")
+    with pytest.raises(ValueError, match=r"needs 25 positive rows of every label.*'holdout'.*'uniform'"):
+        certify(cut, truth, scores, method="bootstrap", resamples=100)
+    micro = tune_thresholds(truth, scores, metric="f1", average="micro")
+    assert certify(micro, truth, scores, method="bootstrap", resamples=100).lower < micro.value
+
+
+def test_the_bootstrap_subtracts_no_less_than_tuning_flatters():
+    """The mean of 20 labels, three times. Its factor in the limit, 2^(1/3), is too small."""
+    rng = np.random.default_rng(1)
+    true, estimated = [], []
+    for _ in range(3):
+        truth, scores = labels_of(rng, 250, 20, 0.2)
+        cut = tune_thresholds(truth, scores, metric="am", average="macro")
+        actual = np.mean((stats.norm.sf(cut.thresholds - 1.5) + stats.norm.cdf(cut.thresholds)) / 2)
+        true.append(cut.value - actual)
+        estimated.append(_optimism(cut, LabelRows.of(cut, truth, scores, None), None, len(truth), rng, False))
+    assert np.mean(true) <= OPTIMISM * np.mean(estimated) + 0.005  # about one standard error of the mean
+    assert np.mean(true) > 2 ** (1 / 3) * np.mean(estimated)
+
+
+def test_the_upper_limit_of_the_bootstrap_reaches_1_where_no_mistake_was_seen():
+    """As Clopper–Pearson's does: nothing that was seen excludes that there are none."""
+    y = np.arange(400) % 2 == 0
+    scores = np.where(y, 0.75, 0.25)
+    cut = tune_threshold([0, 1], [0.25, 0.75])
+    found = certify(cut, y, scores, method="bootstrap")
+    assert found.upper == pytest.approx(1)
+    assert found.lower < value_limits(FBeta(1), np.array([200.0, 0, 0, 200]), ERROR)[0]
+
+
+@pytest.mark.parametrize("kind", ["groups", "weights"])
+def test_the_bootstrap_of_groups_or_weights_refuses_what_it_never_saw(kind):
+    y = np.arange(600) % 2 == 0
+    scores = np.where(y, 0.75, 0.25)
+    cut = tune_threshold([0, 1], [0.25, 0.75])
+    options = {"groups": np.arange(600) // 3} if kind == "groups" else {"sample_weight": 0.5 + np.arange(600) / 600}
+    with pytest.raises(ValueError, match=r"cannot tell how rare false positives are from 0 .*'holdout'"):
+        certify(cut, y, scores, method="bootstrap", **options)
+
+
+# --- Groups of unequal size -------------------------------------------------------------------------------------------
+
+
+def grouped(sizes):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.arange(len(group)) % 2 == 0
+    right = rng.random(len(group)) < 0.9
+    cut = tune_threshold([0, 1], [0.25, 0.75], metric="accuracy")
+    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=group)
+
+
+def test_groups_of_unequal_size_are_named_as_the_reason_of_wide_limits():
+    found = grouped([800, *[4] * 800])
+    assert found.value - found.lower > 0.2
+    assert "unequal size: the largest has 800 of 4,000 rows" in found.note
+    assert found.note in str(found)
+    assert "method='bootstrap'" in found.note
+
+
+def test_groups_of_equal_size_are_not():
+    found = grouped([4] * 1000)
+    assert found.value - found.lower < 0.05
+    assert found.note == ""
+    assert "unequal" not in str(found)
+
+
+# --- Checks that are repeated -----------------------------------------------------------------------------------------
+
+
+def test_planned_looks_keep_the_rate_of_false_alarms_and_unplanned_ones_do_not():
+    """Of 12 series with 40 looks each, in which nothing changes."""
+    series, looks = 12, 40
+    planned = sum(alarms(np.random.default_rng(seed), looks, looks) for seed in range(series))
+    unplanned = sum(alarms(np.random.default_rng(seed), looks, 1) for seed in range(series))
+    most = stats.binom.ppf(0.999, series, ERROR)
+    assert planned <= most < unplanned
+
+
+def test_a_look_has_its_part_of_the_error():
+    rng = np.random.default_rng(0)
+
+    def draw(rows, shift=0.0):
+        score = rng.random(rows)
+        return rng.random(rows) < score - shift, score
+
+    cut = tune_threshold(*draw(2_000))
+    new = ScoreTally.from_scores(*draw(2_000))
+    planned, surer = check_drift(cut, new, looks=20).prior, check_drift(cut, new, confidence=1 - 0.05 / 20).prior
+    assert planned.now_limits == pytest.approx(surer.now_limits)
+    assert planned.now_limits[0] < check_drift(cut, new).prior.now_limits[0]
+    assert check_drift(cut, ScoreTally.from_scores(*draw(2_000, shift=0.2)), looks=20).moved
+    for looks in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="looks must be a whole number"):
+            check_drift(cut, new, looks=looks)
+
+
+# --- The long simulations ---------------------------------------------------------------------------------------------
+
+
+def test_a_draw_of_every_configuration_runs():
+    for one in CONFIGURATIONS:
+        if "3000 rows" in one.name or "60 looks" in one.name:  # as the others, and slower
+            continue
+        assert one.fails(np.random.default_rng(0)) in (None, True, False), one.name
+        assert 0 < one.error < 1
+
+
+def often(rng):
+    return bool(rng.random() < 0.3)
+
+
+def seldom(rng):
+    return None if rng.random() < 0.2 else bool(rng.random() < 0.01)
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    known = {one.name: one for one in (Configuration("often", ERROR, often), Configuration("seldom", ERROR, seldom))}
+    monkeypatch.setattr(guarantees_run, "configurations", lambda: known)
+    at_once = guarantees_run.run(known, tmp_path / "at_once.csv", 200, 1, block=50)
+    guarantees_run.run(known, tmp_path / "stopped.csv", 200, 1, minutes=0, block=50)
+    begun = guarantees_run.read_blocks(tmp_path / "stopped.csv")
+    assert 0 < len(begun) < len(at_once) == 8
+    after = guarantees_run.run(known, tmp_path / "stopped.csv", 200, 1, block=50)
+    assert after == at_once
+    assert (tmp_path / "stopped.csv").read_bytes() == (tmp_path / "at_once.csv").read_bytes()
+    text, kept = guarantees_run.table(after.values(), known)
+    assert not kept
+    assert "BROKEN" in text.splitlines()[2]
+    assert "kept" in text.splitlines()[3]
+
+
+def test_names_of_configurations_differ():
+    assert len(guarantees_run.configurations()) >= len(CONFIGURATIONS) == len({one.name for one in CONFIGURATIONS})

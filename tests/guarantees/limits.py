@@ -1,0 +1,271 @@
+"""Limits of certificates, at parameters that are the worst for them, or that once broke them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy import stats
+
+from guarantees.configuration import Configuration
+from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates.drift import check_drift
+from surecut.certificates.holdout import value_limits
+from surecut.certificates.uniform import uniform_value_limits
+from surecut.confusion import Confusion
+from surecut.metrics import (
+    AM,
+    Accuracy,
+    CohenKappa,
+    FBeta,
+    GilbertSkill,
+    Metric,
+    Tversky,
+    Utility,
+)
+
+ERROR = 0.05
+Fails = Callable[[np.random.Generator], bool | None]
+
+
+def _value(metric: Metric, shares: np.ndarray) -> float:
+    return float(metric.evaluate(Confusion(*shares)))
+
+
+# Hold-out limits: shares of (tp, fp, fn, tn). The search over all shares (test_limits_hold) finds the most failures
+# where one kind of rows is missing.
+SHARES = {
+    "balanced": (0.3, 0.15, 0.15, 0.4),
+    "no false negatives": (0.34, 0.1799, 0.0001, 0.48),
+}
+METRICS: dict[str, Metric] = {
+    "f2": FBeta(2),
+    "tversky(0.3, 0.7)": Tversky(0.3, 0.7),
+    "utility(fp=-4, fn=-3)": Utility(fp=-4, fn=-3),
+    "utility(fp=-1, fn=-50)": Utility(fp=-1, fn=-50),
+    "am": AM(),
+    "kappa": CohenKappa(),
+    "gilbert": GilbertSkill(),
+    "f1": FBeta(1),
+    "accuracy": Accuracy(),
+}
+
+
+def _holdout(metric: Metric, shares: np.ndarray, rows: int, side: int, rng: np.random.Generator) -> bool | None:
+    cells = rng.multinomial(rows, shares).astype(float)
+    try:
+        metric.check_classes(cells[0] + cells[2], cells[1] + cells[3])
+    except ValueError:
+        return None
+    lower, upper, _ = value_limits(metric, cells, ERROR)
+    return lower > _value(metric, shares) if side == 0 else upper < _value(metric, shares)
+
+
+def _at_worst(metric: Metric, name: str, rows: int, side: int) -> Fails:
+    return partial(_holdout, metric, np.array(SHARES[name]) / sum(SHARES[name]), rows, side)
+
+
+HOLDOUT = [
+    Configuration(f"holdout {side} limit of {of}, {rows} rows, {name}", ERROR, _at_worst(metric, name, rows, number))
+    for of, metric in METRICS.items()
+    for rows in (50, 500, 3_000)
+    for name in SHARES
+    for number, side in enumerate(("lower", "upper"))
+]
+
+# Rows with scores: positives are normal around a mean, negatives around 0.
+MEAN = 1.5
+
+
+def _rows(rng: np.random.Generator, rows: int, prior: float, mean: float = MEAN) -> tuple[np.ndarray, np.ndarray]:
+    y = rng.random(rows) < prior
+    return y, rng.normal(size=rows) + mean * y
+
+
+def _truth(metric: Metric, threshold: float, prior: float, mean: float = MEAN) -> float:
+    fpr, fnr = stats.norm.sf(threshold), stats.norm.cdf(threshold - mean)
+    return float(metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior))
+
+
+def _uniform(metric: Metric, rows: int, prior: float, rng: np.random.Generator) -> bool | None:
+    y, score = _rows(rng, rows, prior)
+    if not 0 < y.sum() < rows:
+        return None
+    tally = ScoreTally.from_scores(y, score)
+    cut = tally.best_cut(metric)
+    lower, upper = uniform_value_limits(metric, tally, cut.confusion, 2 * ERROR)  # both limits, each at the error
+    truth = _truth(metric, cut.threshold, prior)
+    return bool(lower > truth or upper < truth)
+
+
+UNIFORM = [
+    Configuration(
+        f"uniform limits of {name} on tuning rows, {rows} rows", 2 * 2 * ERROR, partial(_uniform, metric, rows, 0.3)
+    )
+    for name, metric in {
+        "utility(fp=-4, fn=-3)": Utility(fp=-4, fn=-3),
+        "utility(tp=7, tn=6)": Utility(tp=7, tn=6),
+        "f1": FBeta(1),
+        "am": AM(),
+    }.items()
+    for rows in (50, 1_000)
+]
+
+
+def _uniform_fixed(
+    metric: Metric, shares: tuple[float, float], prior: float, side: int, rng: np.random.Generator
+) -> bool:
+    """At a threshold that is fixed, where nothing but the prior and two shares vary."""
+    rows = 400
+    positives = rng.binomial(rows, prior)
+    fp, fn = rng.binomial(rows - positives, shares[0]), rng.binomial(positives, shares[1])
+    counts = np.array([[fp, positives - fn], [rows - positives - fp, fn]])
+    tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
+    limits = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+    truth = float(metric.value(fp=shares[0] * (1 - prior), fn=shares[1] * prior, prior=prior))
+    return limits[0] > truth if side == 0 else limits[1] < truth
+
+
+UNIFORM += [
+    Configuration(
+        f"uniform {side} limit of {name}, a fixed cut", ERROR, partial(_uniform_fixed, metric, shares, 0.5, number)
+    )
+    for name, metric, shares in (
+        ("utility(fp=-4, fn=-3)", Utility(fp=-4, fn=-3), (0.0, 1.0)),
+        ("utility(tp=7, tn=6)", Utility(tp=7, tn=6), (0.0, 0.0)),
+    )
+    for number, side in enumerate(("lower", "upper"))
+]
+
+
+# The bootstrap.
+def _bootstrap(
+    metric: Metric, rows: int, prior: float, mean: float, digits: int | None, side: int, rng: np.random.Generator
+) -> bool | None:
+    y, score = _rows(rng, rows, prior, mean)
+    if digits is not None:
+        score = np.round(score * digits) / digits
+    cut = tune_threshold(y, score, metric=metric)
+    try:
+        found = certify(cut, y, score, method="bootstrap", resamples=300, random_state=int(rng.integers(2**31)))
+    except ValueError:
+        return None
+    # rounded scores are at least t where the others are at least t − half a step
+    threshold = cut.threshold if digits is None else np.ceil(cut.threshold * digits - 1e-9) / digits - 0.5 / digits
+    truth = _truth(metric, threshold, prior, mean)
+    return found.lower > truth if side == 0 else found.upper < truth
+
+
+BOOTSTRAP = [
+    Configuration(
+        f"bootstrap {side} limit of {metric.name} on tuning rows, {rows} rows, {kind}",
+        ERROR,
+        partial(_bootstrap, metric, rows, 0.3, mean, digits, number),
+    )
+    for metric in (FBeta(1), AM())
+    for rows, kind, mean, digits in (
+        (1_000, "continuous scores", 1.5, None),
+        (1_000, "few distinct scores", 1.5, 1),
+        (1_000, "a value near 1", 7.0, None),
+    )
+    for number, side in enumerate(("lower", "upper"))
+]
+
+
+def _macro(labels: int, positives: int, prior: float, side: int, rng: np.random.Generator) -> bool | None:
+    rows = int(positives / prior)
+    truth = rng.random((rows, labels)) < prior
+    score = rng.normal(size=(rows, labels)) + MEAN * truth
+    cut = tune_thresholds(truth.astype(int), score, metric="am", average="macro")
+    try:
+        found = certify(
+            cut, truth.astype(int), score, method="bootstrap", resamples=200, random_state=int(rng.integers(2**31))
+        )
+    except ValueError:
+        return None
+    value = np.mean([_truth(AM(), threshold, prior) for threshold in cut.thresholds])
+    return bool(found.lower > value if side == 0 else found.upper < value)
+
+
+MACRO = [
+    Configuration(
+        f"bootstrap {side} limit of macro am on tuning rows, {labels} labels, {positives} positives each",
+        ERROR,
+        partial(_macro, labels, positives, 0.2, number),
+    )
+    for labels, positives in ((40, 14), (40, 40), (20, 145))
+    for number, side in enumerate(("lower", "upper"))
+]
+
+
+# Checks: sixty looks at rows in which nothing has changed, all beside the same reference rows.
+LOOKS = 60
+
+
+def alarms(rng: np.random.Generator, looks: int, planned: int) -> bool:
+    """Whether any of so many looks alarms, where nothing changes and so many were planned."""
+    cut = tune_threshold(*_rows(rng, 300, 0.3))
+    reference = ScoreTally.from_scores(*_rows(rng, 500, 0.3))
+    return any(
+        check_drift(cut, ScoreTally.from_scores(*_rows(rng, 150, 0.3)), reference=reference, looks=planned).moved
+        for _ in range(looks)
+    )
+
+
+CHECKS = [
+    Configuration("check, one look", ERROR, lambda rng: alarms(rng, 1, 1)),
+    Configuration(f"check, {LOOKS} looks that were planned", ERROR, lambda rng: alarms(rng, LOOKS, LOOKS)),
+]
+
+
+# Groups of unequal size, each of which is as good as its own share says.
+def _groups(unequal: bool, side: int, rng: np.random.Generator) -> bool:
+    groups = 120
+    size = np.where(rng.random(groups) < 0.05, 60, 3) if unequal else np.full(groups, 5)
+    largest = 60 if unequal else 5
+    group = np.repeat(np.arange(groups), size)
+    quality = np.repeat(rng.beta(2, 1, size=groups), size)
+    y = rng.random(len(group)) < 0.5
+    right = rng.random(len(group)) < quality
+    score = np.where(right == y, 0.9, 0.1)
+    cut = tune_threshold([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], metric="accuracy")
+    if size.max() < largest:
+        return False  # the assumption does not hold for this draw, and a limit from a smaller group is no failure of it
+    found = certify(cut, y, score, groups=group)
+    return found.lower > 2 / 3 if side == 0 else found.upper < 2 / 3
+
+
+GROUPS = [
+    Configuration(
+        f"holdout {side} limit of accuracy, groups of {kind} size", ERROR, partial(_groups, kind == "unequal", number)
+    )
+    for kind in ("equal", "unequal")
+    for number, side in enumerate(("lower", "upper"))
+]
+
+
+# Constraints with confidence: the cut that is chosen breaks the constraint on new rows.
+def _constraint(text: str, metric: str, rng: np.random.Generator) -> bool | None:
+    prior = 0.3
+    y, score = _rows(rng, 400, prior)
+    try:
+        cut = tune_threshold(y, score, metric=metric, constraint=text, confidence=1 - ERROR)
+    except ValueError:
+        return None
+    fpr, recall = stats.norm.sf(cut.threshold), stats.norm.sf(cut.threshold - MEAN)
+    predicted = prior * recall + (1 - prior) * fpr
+    precision = prior * recall / predicted if predicted > 0 else 1.0
+    return {
+        "precision>=0.7": precision < 0.7,
+        "recall>=0.7": recall < 0.7,
+        "fpr<=0.1": fpr > 0.1,
+    }[text]
+
+
+CONSTRAINTS = [
+    Configuration(f"{text} with confidence, best {metric}", ERROR, partial(_constraint, text, metric))
+    for text, metric in (("precision>=0.7", "recall"), ("recall>=0.7", "precision"), ("fpr<=0.1", "recall"))
+]
+
+CONFIGURATIONS: list[Configuration] = [*HOLDOUT, *UNIFORM, *BOOTSTRAP, *MACRO, *CHECKS, *GROUPS, *CONSTRAINTS]
