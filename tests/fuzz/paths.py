@@ -360,8 +360,8 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     from surecut.search import Objective
 
     columns = Columns("score", "label", None if data.weights is None else "weight")
-    rows = tuning._grouped_rows(held(data), columns, "error")
     objective = Objective(measure.metric, tuple(condition.constraint for condition in conditions))
+    rows = tuning._grouped_rows(held(data), columns, "error", [objective])
     return tuning._best_cuts(rows, [objective], False)[0][0]
 
 
