@@ -19,9 +19,12 @@ class Configuration:
     error
         The probability with which the guarantee may fail.
     fails
-        One draw: whether the guarantee failed. None where it was refused, which does not count.
+        One draw: whether the guarantee failed, or each of its parts. None where it was refused, which does not count.
+    parts
+        Names of guarantees that one draw tells of, each with the error: of a lower and an upper limit, say.
     """
 
     name: str
     error: float
-    fails: Callable[[np.random.Generator], bool | None]
+    fails: Callable[[np.random.Generator], bool | tuple[bool, ...] | None]
+    parts: tuple[str, ...] = ("",)

@@ -27,6 +27,7 @@ from guarantees.configuration import Configuration
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 BLOCK = 100
 COLUMNS = ("configuration", "block", "draws", "refused", "failures")
+"""Failures of several parts stand with a semicolon between them."""
 
 
 def configurations() -> dict[str, Configuration]:
@@ -48,9 +49,15 @@ def run_block(name: str, block: int, draws: int) -> dict[str, str | int]:
     rng = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
     one = configurations()[name]
     outcomes = [one.fails(rng) for _ in range(draws)]
-    refused = sum(outcome is None for outcome in outcomes)
-    failures = sum(bool(outcome) for outcome in outcomes if outcome is not None)
-    return {"configuration": name, "block": block, "draws": draws, "refused": refused, "failures": failures}
+    counted = [np.atleast_1d(outcome) for outcome in outcomes if outcome is not None]
+    failures = np.sum(counted, axis=0, dtype=int) if counted else np.zeros(len(one.parts), dtype=int)
+    return {
+        "configuration": name,
+        "block": block,
+        "draws": draws,
+        "refused": draws - len(counted),
+        "failures": ";".join(map(str, failures.tolist())),
+    }
 
 
 def read_blocks(path: Path) -> dict[tuple[str, int, int], dict[str, str]]:
@@ -81,21 +88,24 @@ def verdict(failures: int, draws: int, error: float) -> str:
 
 def table(blocks: Iterable[dict[str, str]], known: dict[str, Configuration]) -> tuple[str, bool]:
     """A Markdown table of all configurations, and whether every guarantee is kept."""
-    sums: dict[str, np.ndarray] = {name: np.zeros(3, dtype=int) for name in known}
+    sums: dict[str, np.ndarray] = {name: np.zeros(2 + len(one.parts), dtype=int) for name, one in known.items()}
     for row in blocks:
         if row["configuration"] in sums:
-            sums[row["configuration"]] += np.array([int(row[key]) for key in ("draws", "refused", "failures")])
+            found = [row["draws"], row["refused"], *row["failures"].split(";")]
+            sums[row["configuration"]] += np.array(list(map(int, found)))
     lines = [
         "| guarantee | error allowed | failures / draws | refused | measured | verdict |",
         "|---|---|---|---|---|---|",
     ]
     kept = True
-    for name, (draws, refused, failures) in sums.items():
+    for name, (draws, refused, *failed) in sums.items():
         error, counted = known[name].error, int(draws - refused)
-        rate = f"{failures / counted:.4f}" if counted else "–"
-        said = verdict(int(failures), counted, error)
-        kept &= said != "BROKEN"
-        lines.append(f"| {name} | {error:g} | {failures:,} / {counted:,} | {refused:,} | {rate} | {said} |")
+        for part, failures in zip(known[name].parts, failed, strict=True):
+            rate = f"{failures / counted:.4f}" if counted else "–"
+            said = verdict(int(failures), counted, error) if draws else "not run"
+            kept &= said != "BROKEN"
+            what = f"{name}: {part}" if part else name
+            lines.append(f"| {what} | {error:g} | {failures:,} / {counted:,} | {refused:,} | {rate} | {said} |")
     return "\n".join(lines) + "\n", kept
 
 
