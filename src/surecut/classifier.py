@@ -535,16 +535,16 @@ def _check_split(train: NDArray[Any], tune: NDArray[Any], groups: NDArray[Any] |
     """Raise where rows tune a cut of a model that they trained or, where they certify, are not there just once."""
     if len(shared := np.intersect1d(train, tune)):
         raise ValueError(
-            f"cv gives a split in which {len(shared):,} rows, such as row {shared[0]}, both train the model and tune its "
-            "cut: a model's scores of its own training rows are too good; give splits whose two parts are disjoint"
+            f"cv gives a split in which {len(shared):,} rows, such as row {shared[0]}, both train the model and tune "
+            "its cut: a model's scores of its own training rows are too good; give splits whose two parts are disjoint"
         )
     if not certifies:
         return
     rows, times = np.unique(tune, return_counts=True)
     if (times > 1).any():
         raise ValueError(
-            f"confidence= counts independent rows, and cv gives row {rows[times.argmax()]} {times.max()} times among those "
-            "that tune: give each row once, and how often it is there by sample_weight and weights='counts'"
+            f"confidence= counts independent rows, and cv gives row {rows[times.argmax()]} {times.max()} times among "
+            "those that tune: give each row once, and how often it is there by sample_weight and weights='counts'"
         )
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[tune])):
         raise ValueError(

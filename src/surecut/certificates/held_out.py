@@ -46,14 +46,19 @@ PARTLY = (
 )
 
 UNDETERMINED = (
-    "it cannot be determined whether these rows took part in {what}: they are few, or their scores so coarse that other "
-    "rows would look alike. If they took part neither in training nor in tuning, say so: held_out=True{otherwise}"
+    "it cannot be determined whether these rows took part in {what}: they are few, or their scores so coarse that "
+    "other rows would look alike. If they took part neither in training nor in tuning, say so: held_out=True{otherwise}"
 )
 
 
-def rows_tuned(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally], held_out: bool | None) -> Overlap:
+def rows_tuned(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally]) -> Overlap:
     """Whether rows, the tallies by position of the label, are among those that tuned the cut."""
-    return Overlap.NONE if held_out else _with_role(cut, rows, VALIDATION)
+    return _with_role(cut, rows, VALIDATION)
+
+
+def rows_trained(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally]) -> Overlap:
+    """Whether they are among those that trained the cut's model."""
+    return _with_role(cut, rows, TRAINING)
 
 
 def require_valid_rows(
@@ -85,14 +90,14 @@ def require_valid_rows(
     if cut.out_of_fold and tuned_here:
         raise ValueError(POOLED)
     # Validation rows of a cut that is not out-of-fold were kept from training.
-    trained = Overlap.NONE if identical else _with_role(cut, rows, TRAINING)
+    trained = Overlap.NONE if identical else rows_trained(cut, rows)
     if trained is Overlap.SHARED:
         raise ValueError(TRAINED)
     if method == "holdout" and tuned_here:
         raise ValueError(IDENTICAL)
     tuned = Overlap.NONE
     if cut.out_of_fold or (method != "uniform" and not tuned_here):
-        tuned = _with_role(cut, rows, VALIDATION)
+        tuned = rows_tuned(cut, rows)
         if tuned is Overlap.SHARED:
             raise ValueError(POOLED if cut.out_of_fold else PARTLY)
     if held_out is None and Overlap.UNKNOWN in (trained, tuned):

@@ -1,0 +1,1 @@
+"""Simulations of every guarantee, with many draws: `make test-guarantees`."""
