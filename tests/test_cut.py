@@ -194,7 +194,7 @@ def without(key):
         ("[1, 2]", 'expected an object with "schema"'),
         ("null", 'expected an object with "schema"'),
         (document(schema="other/thing"), 'expected an object with "schema"'),
-        (document(schema_version=1), "its schema version is 1, this surecut reads 2"),
+        (document(schema_version=1), "its schema version is 1, this surecut reads 3"),
         (without("schema_version"), "its schema version is None"),
         (without("threshold"), "'threshold' is missing"),
         (without("interval"), "'interval' is missing"),

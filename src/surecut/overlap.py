@@ -107,6 +107,14 @@ class RowSample:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RowSample):
+            return NotImplemented
+        columns = ("scores", "is_positive", "labels")
+        return self.role == other.role and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
     def of_label(self, label: int) -> RowSample:
         """The rows of one label."""
         chosen = self.labels == label

@@ -179,6 +179,11 @@ def certificate(
             )
         if tally is not None or y_true is None or y_score is None:
             raise ValueError("groups need the rows themselves: pass y_true and y_score, not a tally")
+        if method == "holdout" and (sample_weight is not None or cut.prior_given):
+            raise ValueError(
+                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
+                "method='bootstrap'"
+            )
     if tally is None:
         if y_true is None or y_score is None:
             raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
@@ -214,11 +219,6 @@ def certificate(
         promises = uniform_promises(cut, tally, tuned_here, 1 - confidence)
         return replace(uniform_certificate(cut, tally, confidence), constraints=promises)
     if groups is not None:
-        if sample_weight is not None or cut.prior_given:
-            raise ValueError(
-                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
-                "method='bootstrap'"
-            )
         rows = grouped_rows(groups, y_true, y_score, None, pos_label)
         promises = group_promises(cut, rows, 1 - confidence)
         return replace(group_certificate(cut, rows, confidence), constraints=promises)
