@@ -617,3 +617,49 @@ def test_costs_in_whole_euros_would_break_the_promise_that_counts_keep():
         kept += certify(cut, rows[:, 0], rows[:, 1], sample_weight=times, **promised).lower > share_of_rows
     assert taken > stats.binom.ppf(0.999, repetitions, 0.1)
     assert kept <= stats.binom.ppf(0.999, repetitions, 0.1)
+
+
+# --- At the command line ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run():
+    testing = pytest.importorskip("typer.testing")
+    pytest.importorskip("duckdb")
+    from surecut.cli.app import app
+
+    return lambda *arguments: testing.CliRunner(env={"NO_COLOR": "1"}).invoke(app, [str(one) for one in arguments])
+
+
+def write(path, y, s, **more):
+    columns = [y.astype(int), s, *more.values()]
+    np.savetxt(
+        path, np.column_stack(columns), delimiter=",", header=",".join(("y", "p", *more)), comments="", fmt="%.17g"
+    )
+    return path
+
+
+def test_certify_takes_the_callers_word(run, tuned, other, tmp_path):
+    cut = tmp_path / "cut.json"
+    tune_threshold(tuned[0], np.round(tuned[1], 1)).save(cut)
+    new = write(tmp_path / "new.csv", other[0], np.round(other[1], 1))
+    options = (new, "--cut", cut, "--label", "y", "--score", "p")
+    refused = run("certify", *options)
+    assert refused.exit_code == 1
+    assert "cannot be determined" in refused.output
+    assert "--held-out; if they tuned the cut, use --method uniform and --not-held-out" in refused.output
+    said = run("certify", *options, "--held-out")
+    assert said.exit_code == 0
+    assert "by the caller's word" in said.output
+    assert run("certify", *options, "--method", "uniform", "--not-held-out").exit_code == 0
+
+
+def test_tune_asks_what_weights_mean(run, tuned, euros, tmp_path):
+    rows = write(tmp_path / "rows.csv", *tuned, w=euros)
+    options = (rows, "--label", "y", "--score", "p", "--weight", "w", "--confidence", "0.9")
+    refused = run("tune", *options)
+    assert refused.exit_code == 1
+    assert "--weights counts if a weight of 2 means the row twice" in refused.output
+    assert run("tune", *options, "--weights", "counts").exit_code == 0
+    assert "importance" in run("tune", *options, "--weights", "importance").output
+    assert "give both" in run("tune", *options[:-2], "--weights", "counts").output
