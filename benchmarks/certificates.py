@@ -424,14 +424,20 @@ def many_labels(task: Task) -> dict[str, np.ndarray]:
             rows = labels[first:], scores[first:]
             cells = ClusterCells.of_matrices(rows[0], cut.predict(rows[1]))
             limits: dict[str, tuple[float, float]] = {}
-            certificate = certify(cut, *rows, confidence=1 - ERROR)
+            certificate = certify(cut, *rows, confidence=1 - ERROR, held_out=True)
             limits["holdout"] = certificate.lower, certificate.upper
             if average == "macro":
                 limits["labels alone"] = labels_alone(metric, cells.confusion(), ERROR)
             else:
                 limits["pairs"] = value_limits(metric, cells.pooled().sum(axis=0), ERROR)[:2]
             resampled = certify(
-                cut, *rows, confidence=1 - ERROR, method="bootstrap", resamples=LABEL_RESAMPLES, random_state=random
+                cut,
+                *rows,
+                confidence=1 - ERROR,
+                method="bootstrap",
+                held_out=True,
+                resamples=LABEL_RESAMPLES,
+                random_state=random,
             )
             limits["bootstrap"] = resampled.lower, resampled.upper
             for method, pair in limits.items():

@@ -19,6 +19,7 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.cut import Cut
 from surecut.metrics import Metric, get_metric
+from surecut.overlap import RowSample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +45,7 @@ class Sample:
     weighted: bool = False
     given_prior: float | None = None
     pos_label: Any = None
+    seen: tuple[RowSample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Candidates:
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
             pos_label=self.sample.pos_label,
+            seen=self.sample.seen,
         )
 
     def cut_at(self, cut: Cut) -> Cut:
@@ -115,6 +118,7 @@ class Candidates:
             rows=self.sample.rows,
             weighted=self.sample.weighted,
             fingerprint=self.sample.fingerprint,
+            seen=self.sample.seen,
         )
 
     def at(self, threshold: float) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import GroupShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
@@ -47,6 +47,7 @@ from surecut.multilabel.outputs import (
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import shrunken_cut
 from surecut.multilabel.stratification import MultilabelSplit
+from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
 from surecut.search import Objective
@@ -69,6 +70,11 @@ class _Plan(NamedTuple):
 
     splits: list[tuple[Any, Any]]
     refit: bool
+
+    def trained_on(self, rows: int) -> NDArray[np.intp] | None:
+        """Some of the rows that trained the model that predicts; None where it was fitted before."""
+        trained = np.arange(rows) if self.refit else self.splits[0][0]
+        return None if trained is None else trained[positions(len(trained))]
 
 
 def _inner_has(method: str) -> Any:
@@ -111,7 +117,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     confidence
         With a share for `cv`, or a model that is fitted already: of the rows that are kept from training one quarter
         tunes, and the rest certifies: `certificate_` says what the metric will be on new rows with this confidence. A
-        constraint then holds on new rows with it, too.
+        constraint then holds on new rows with it, too. If the splitter is given groups, by metadata routing, they stay
+        whole, and are what is taken as independent.
+    weights
+        With `confidence` and weights: what they mean, as in `certify`. ``"counts"`` if a weight of 2 means the row
+        twice; with ``"importance"`` nothing can be promised from so few rows, and `fit` says so.
     pos_label
         The class that counts as positive: `classes_[1]` unless said otherwise. With labels other than {0, 1}, {−1, 1}
         and booleans, and a metric that depends on which class is positive, a `PositiveClassWarning` then names it.
@@ -160,6 +170,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         shrinkage: float | str = 0.0,
         constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
         confidence: float | None = None,
+        weights: str | None = None,
         pos_label: Any = None,
         response_method: str = "auto",
         n_jobs: int | None = None,
@@ -173,6 +184,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.shrinkage = shrinkage
         self.constraint = constraint
         self.confidence = confidence
+        self.weights = weights
         self.pos_label = pos_label
         self.response_method = response_method
         self.n_jobs = n_jobs
@@ -204,7 +216,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             warn_of_assumed_positive(classes, counts[1] / len(y), self._metrics(metric))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
-        plan = self._plan(X, y, routed.splitter.split)
+        groups = self._groups(routed)
+        self._check_promise(weights, groups)
+        plan = self._plan(X, y, routed.splitter.split, groups)
 
         results = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_score)(
@@ -216,7 +230,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
         held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
         scores = np.concatenate([scores for _, scores in results])
-        kept_aside = self._kept_aside(y[held_out])
+        kept_aside = self._kept_aside(y[held_out], None if groups is None else groups[held_out])
 
         def tally_of(rows: Any) -> ScoreTally:
             chosen = held_out[rows]
@@ -224,11 +238,22 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             return ScoreTally.from_scores(y[chosen] == self._positive(), scores[rows], sample_weight=weight)
 
         tally = tally_of(~kept_aside)
-        self._set_cut(self._best_cut(tally, metric, out_of_fold=plan.refit), tally.hull)
+        cut = self._best_cut(tally, metric, out_of_fold=plan.refit)
+        self._set_cut(replace(cut, seen=(*cut.seen, *self._trained_on(X, y == self._positive(), plan))), tally.hull)
         if self.confidence is not None:
-            from surecut.certificates.certifying import certify
+            from surecut.certificates.certifying import certificate
 
-            self.certificate_ = certify(self.cut_, tally=tally_of(kept_aside), confidence=self.confidence)
+            certifying = held_out[kept_aside]
+            self.certificate_ = certificate(
+                self.cut_,
+                y[certifying] == self._positive(),
+                scores[kept_aside],
+                sample_weight=None if weights is None else weights[certifying],
+                weights=self.weights,
+                groups=None if groups is None else groups[certifying],
+                confidence=self.confidence,
+                held_out=True,
+            )
         return self
 
     def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
@@ -270,7 +295,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             labels=names,
         )
         self.sparse_output_ = is_sparse(y)
-        self._set_cut(replace(cut, out_of_fold=plan.refit), LabelHulls.of(truth, scores, held_weights, names))
+        seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
+        cut = replace(cut, out_of_fold=plan.refit, seen=seen)
+        self._set_cut(cut, LabelHulls.of(truth, scores, held_weights, names))
         return self
 
     def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Plan) -> None:
@@ -287,12 +314,54 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """The metric and the quantities of the constraints."""
         return [metric, *(constraint.quantity for constraint in parse_constraints(self.constraint))]
 
-    def _kept_aside(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+    def _trained_on(self, X: Any, is_positive: NDArray[np.bool_], plan: _Plan) -> tuple[RowSample, ...]:
+        """Some of the rows that trained the model, with its scores: it must not be certified on them."""
+        rows = plan.trained_on(len(is_positive))
+        if rows is None:
+            return ()
+        scores = _positive_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, self._positive())
+        return (RowSample.of_rows(scores, is_positive[rows], TRAINING),)
+
+    def _labels_trained_on(self, X: Any, y: Any, plan: _Plan, cut: MultilabelCut) -> tuple[RowSample, ...]:
+        rows = plan.trained_on(y.shape[0])
+        if rows is None:
+            return ()
+        labels, size = sampled_labels(np.asarray(cut.confusion.positives), np.asarray(cut.confusion.negatives))
+        rows = rows[positions(len(rows), size)]
+        scores = label_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, len(cut))
+        truth = y[rows].toarray() if is_sparse(y) else y[rows]
+        parts = {label: RowSample.of_rows(scores[:, label], truth[:, label] != 0) for label in labels.tolist()}
+        return (replace(RowSample.of_labels(parts), role=TRAINING),)
+
+    def _groups(self, routed: Bunch) -> NDArray[Any] | None:
+        """The groups that the splitter was given, where something is to be promised."""
+        groups = routed.splitter.split.get("groups")
+        return None if groups is None or self.confidence is None else np.unique(groups, return_inverse=True)[1]
+
+    def _check_promise(self, weights: NDArray[np.float64] | None, groups: NDArray[Any] | None) -> None:
+        """Raise, before anything is trained, where a certificate would be refused."""
+        from surecut.certificates.counts import require_counts, require_whole, without_ones
+
+        require_whole(np.ones(1) if weights is None else weights, self.weights)
+        if self.confidence is None:
+            return
+        weighted = without_ones(weights) is not None
+        if weighted:
+            require_counts(self.weights, "confidence=")
+        if groups is not None and (weighted or self.constraint is not None):
+            what = "weights" if weighted else "a constraint"
+            raise ValueError(
+                f"groups of rows that depend on each other cannot be certified here with {what}: leave confidence out, "
+                "and certify on groups that were kept from fit, certify(model.cut_, ..., groups=...)"
+            )
+
+    def _kept_aside(self, y: NDArray[Any], groups: NDArray[Any] | None) -> NDArray[np.bool_]:
         """Which of the rows that did not train certify, and do not tune; none where no confidence is asked for."""
         kept = np.zeros(len(y), dtype=bool)
         if self.confidence is not None:
-            splitter = StratifiedShuffleSplit(n_splits=1, test_size=CERTIFYING_SHARE, random_state=self.random_state)
-            kept[next(splitter.split(y, y))[1]] = True
+            kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+            splitter = kind(n_splits=1, test_size=CERTIFYING_SHARE, random_state=self.random_state)
+            kept[next(splitter.split(y, y, groups))[1]] = True
         return kept
 
     def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
@@ -306,7 +375,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         else:
             from surecut.certificates.assurance import assured_cut
 
-            cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence)
+            cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence, self.weights)
         return replace(cut, out_of_fold=out_of_fold, pos_label=self._positive())
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
@@ -333,7 +402,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             cut = self.hull_.best_cut(get_metric(metric))
             if self.pos_label is None:
                 warn_of_assumed_positive(self.classes_, self.cut_.prior, [cut.metric])
-        cut = replace(cut, out_of_fold=self.cut_.out_of_fold, pos_label=self.cut_.pos_label)
+        cut = replace(cut, out_of_fold=self.cut_.out_of_fold, pos_label=self.cut_.pos_label, seen=self.cut_.seen)
         other._set_cut(cut, self.hull_)
         return other
 
@@ -423,7 +492,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             routed.estimator.fit = {name: sample_weight}
         return routed
 
-    def _plan(self, X: Any, y: Any, split_params: dict[str, Any]) -> _Plan:
+    def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> _Plan:
         if self.refit not in (True, False, "auto"):
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}")
         everything = np.arange(_num_samples(X))
@@ -434,7 +503,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 raise ValueError("a model that is fitted already is not fitted again: leave refit at 'auto'")
             check_is_fitted(self.estimator)
             return _Plan([(None, everything)], refit=False)
-        splits = list(self._splitter(y).split(X, y, **split_params))
+        splits = [
+            (everything[train], everything[tune]) for train, tune in self._splitter(y).split(X, y, **split_params)
+        ]
         if not splits:
             raise ValueError("cv gives no split at all")
         several = len(splits) > 1
@@ -445,6 +516,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 "confidence= needs one model and rows that it was not trained on, but with folds or refit=True the "
                 "model that predicts is trained on all rows: pass a share such as cv=1/3, or cv='prefit'"
             )
+        for train, tune in splits:
+            _check_split(train, tune, groups, self.confidence is not None)
         return _Plan(splits, refit=several if self.refit == "auto" else bool(self.refit))
 
     def _splitter(self, y: Any) -> Any:
@@ -464,6 +537,28 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             shuffle = self.random_state is not None
             return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)
         return check_cv(self.cv, y=y, classifier=True)
+
+
+def _check_split(train: NDArray[Any], tune: NDArray[Any], groups: NDArray[Any] | None, certifies: bool) -> None:
+    """Raise where rows tune a cut of a model that they trained or, where they certify, are not there just once."""
+    if len(shared := np.intersect1d(train, tune)):
+        raise ValueError(
+            f"cv gives a split in which {len(shared):,} rows, such as row {shared[0]}, both train the model and tune "
+            "its cut: a model's scores of its own training rows are too good; give splits whose two parts are disjoint"
+        )
+    if not certifies:
+        return
+    rows, times = np.unique(tune, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(
+            f"confidence= counts independent rows, and cv gives row {rows[times.argmax()]} {times.max()} times among "
+            "those that tune: give each row once, and how often it is there by sample_weight and weights='counts'"
+        )
+    if groups is not None and len(shared := np.intersect1d(groups[train], groups[tune])):
+        raise ValueError(
+            f"confidence= needs groups that the model was not trained on, and {len(shared):,} groups have rows on both "
+            "sides of the split: use a splitter that keeps groups whole, such as GroupShuffleSplit"
+        )
 
 
 def _checked_target(y: Any) -> NDArray[Any]:

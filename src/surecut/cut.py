@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +28,7 @@ from surecut.metrics import (
     LinearFractionalMetric,
     Metric,
 )
+from surecut.overlap import RowSample, samples_from_json
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -70,6 +71,9 @@ class Cut:
         That model: "sigmoid" or "beta", and whether the rows refuted it, so that it was corrected.
     pos_label
         The label that True stands for; None where it is 1 or True itself.
+    seen
+        Some of the validation rows and, from a classifier, of the rows that trained its model: what `certify`
+        recognises them by. No part of what makes two cuts equal.
     """
 
     threshold: float
@@ -88,6 +92,7 @@ class Cut:
     shrinkage: float = 0.0
     calibration: str = ""
     pos_label: Any = None
+    seen: tuple[RowSample, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pos_label", plain_label(self.pos_label))
@@ -197,6 +202,7 @@ class Cut:
                 "out_of_fold": self.out_of_fold,
                 "shrinkage": number_to_json(self.shrinkage),
                 "calibration": self.calibration,
+                "seen": [sample.to_dict() for sample in self.seen],
             },
         }
 
@@ -232,6 +238,7 @@ class Cut:
             shrinkage=number_from_json(tuning["shrinkage"]),
             calibration=str(tuning["calibration"]),
             pos_label=label_from_json(document["pos_label"]),
+            seen=samples_from_json(tuning["seen"]),
         )
 
     def __str__(self) -> str:

@@ -227,6 +227,8 @@ class CertificateDisplay:
         metric: MetricLike = "f1",
         cut: Cut | None = None,
         confidence: float = 0.95,
+        weights: str | None = None,
+        held_out: bool | None = None,
         ax: Any = None,
         name: str | None = None,
         **line_options: Any,
@@ -234,16 +236,21 @@ class CertificateDisplay:
         """Draw a metric of tallied scores; the certificate is that of the band, which any rows allow.
 
         For a cut that was tuned on other rows these rows are kept aside, and the certificate is the sharper
-        ``"holdout"``.
+        ``"holdout"``. `weights` and `held_out` are those of `certify`.
         """
         from surecut.certificates.certifying import certify
+        from surecut.certificates.held_out import rows_tuned
         from surecut.certificates.uniform import curve_band
+        from surecut.overlap import Overlap
 
         if cut is None:
             cut = tally.best_cut(get_metric(metric))
-        method = "uniform" if tally.has_tuned(cut) else "holdout"
-        certificate = certify(cut, tally=tally, confidence=confidence, method=method)
-        lower, upper = curve_band(cut.metric, tally, tally.confusion, confidence)
+        others = not tally.has_tuned(cut) and rows_tuned(cut, {0: tally}) is Overlap.NONE
+        method = "holdout" if held_out or (others and held_out is None) else "uniform"
+        certificate = certify(
+            cut, tally=tally, confidence=confidence, method=method, weights=weights, held_out=held_out
+        )
+        lower, upper = curve_band(cut.metric, tally, tally.confusion, confidence, weights)
         thresholds, values = tally.curve(cut.metric)
         drawn = slice(None, 0, -1)
         display = cls(thresholds[drawn], values[drawn], lower[drawn], upper[drawn], cut, certificate)
@@ -274,6 +281,7 @@ class CertificateDisplay:
         y_score: ArrayLike,
         *,
         confidence: float = 0.95,
+        held_out: bool | None = None,
         pos_label: Any = None,
         ax: Any = None,
         name: str | None = None,
@@ -281,7 +289,9 @@ class CertificateDisplay:
     ) -> Self:
         """Draw what these rows, fresh or those that tuned it, promise of a cut."""
         tally = _tally_for(cut, y_true, y_score, None, pos_label)
-        return cls.from_tally(tally, cut=cut, confidence=confidence, ax=ax, name=name, **line_options)
+        return cls.from_tally(
+            tally, cut=cut, confidence=confidence, held_out=held_out, ax=ax, name=name, **line_options
+        )
 
     @classmethod
     def from_estimator(
@@ -292,6 +302,7 @@ class CertificateDisplay:
         *,
         metric: MetricLike | None = None,
         confidence: float = 0.95,
+        held_out: bool | None = None,
         pos_label: Any = None,
         response_method: str = "auto",
         ax: Any = None,
@@ -300,7 +311,9 @@ class CertificateDisplay:
     ) -> Self:
         """Draw what rows that did not train it promise of a classifier's cut."""
         tally, cut = _of_estimator(estimator, X, y, metric, None, pos_label, response_method)
-        return cls.from_tally(tally, cut=cut, confidence=confidence, ax=ax, name=name, **line_options)
+        return cls.from_tally(
+            tally, cut=cut, confidence=confidence, held_out=held_out, ax=ax, name=name, **line_options
+        )
 
 
 @dataclass

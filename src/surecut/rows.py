@@ -18,6 +18,7 @@ from surecut import _kernels
 from surecut._inputs import Labels, as_doubles, require_no_nan
 from surecut._kernels import NO_BINS, NONE, SEVERAL, KeyRanges, add_counts, are_tied, first_bins, ordered_keys
 from surecut.counts import Counts, Parts, range_of
+from surecut.overlap import RowSample, positions
 from surecut.tally import ScoreTally, tally_keys, tally_rows
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class Rows(Protocol):
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score."""
+
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some rows, to recognise them by; asked for after `histogram`."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +273,13 @@ class ArrayRows:
         """All rows, by distinct score."""
         return tally_rows(self.scores, self.labels.is_positive(), self.weights if self.weighted else None)
 
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some rows, to recognise them by."""
+        kept = positions(len(self))
+        if self.weighted:
+            kept = kept[self.weights[kept] > 0]
+        return (RowSample.of_rows(self.scores[kept], self.labels.codes[kept] == self.labels.positive),)
+
     def _sample(self) -> NDArray[np.float64]:
         """Some scores from all over."""
         starts = np.linspace(0, len(self) - 64, 64).astype(np.int64) if len(self) > 4096 else [0]
@@ -316,6 +327,9 @@ class MatrixRows(ArrayRows):
     def tally(self) -> ScoreTally:
         weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
         return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
+
+    def seen(self) -> tuple[RowSample, ...]:
+        return ()  # rows of many labels are recognised label by label
 
     def _sample(self) -> NDArray[np.float64]:
         some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)

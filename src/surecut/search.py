@@ -102,7 +102,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     """The best cut for each objective, from the same passes over the rows."""
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
-    sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted)
+    sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted, seen=rows.seen())
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     bins = Bins.unjudged(histogram.low, histogram.high, histogram.counts)
     require_defined(bins, sample, objectives)

@@ -15,6 +15,7 @@ from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fin
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import plain_label
 from surecut.metrics import get_metric
+from surecut.overlap import RowSample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -121,6 +122,7 @@ class ScoreTally:
             weighted=self.weight is not self.rows,
             given_prior=self.given_prior,
             pos_label=self.pos_label,
+            seen=(RowSample.of_counts(self.keys, self.rows),),
         )
 
     @cached_property

@@ -45,6 +45,7 @@ def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence,
     *,
     metric: MetricLike = ...,
     sample_weight: ArrayLike | None = ...,
+    weights: str | None = ...,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
@@ -58,6 +59,7 @@ def tune_threshold(
     *,
     metric: Sequence[MetricLike],
     sample_weight: ArrayLike | None = ...,
+    weights: str | None = ...,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
@@ -70,6 +72,7 @@ def tune_threshold(
     *,
     metric: MetricLike | Sequence[MetricLike] = "f1",
     sample_weight: ArrayLike | None = None,
+    weights: str | None = None,
     pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     confidence: float | None = None,
@@ -89,7 +92,10 @@ def tune_threshold(
         list of these, which gives a dict of the metrics' own names (`"am"` for balanced accuracy) to cuts, all from the
         same passes over the data. Metrics that share a name are told apart by their parameters.
     sample_weight
-        Weights of the rows, not negative. A weight of 2 means the row twice.
+        Weights of the rows, not negative. The cut is that of rows which are repeated as often.
+    weights
+        With `confidence` and weights: what the weights mean. ``"counts"`` if a weight of 2 means the row twice; with
+        ``"importance"``, as for costs, no constraint can be promised. Weights that are all 1 need no word.
     pos_label
         The label that counts as positive.
     constraint
@@ -133,7 +139,11 @@ def tune_threshold(
     require_positives(labels.absent, metrics)
     scores = as_scores(y_score)
     require_same_length(y_true=labels, y_score=scores)
-    weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+    row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+    if weights is not None:
+        from surecut.certificates.counts import require_whole
+
+        require_whole(np.ones(1) if row_weights is None else row_weights, weights)
 
     kappa = check_shrinkage(shrinkage)
     if kappa != 0:
@@ -141,15 +151,15 @@ def tune_threshold(
             raise ValueError(
                 "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
             )
-        tally = _tally(scores, labels, weights)
+        tally = _tally(scores, labels, row_weights)
         cuts = [shrunken_cut(tally, kappa, objective) for objective in objectives]
     elif confidence is None:
-        cuts = _best_cuts(scores, labels, weights, objectives)
+        cuts = _best_cuts(scores, labels, row_weights, objectives)
     else:
         from surecut.certificates.assurance import assured_cut
 
-        tally = _tally(scores, labels, weights)
-        cuts = [assured_cut(tally, one, constraints, confidence) for one in metrics]
+        tally = _tally(scores, labels, row_weights)
+        cuts = [assured_cut(tally, one, constraints, confidence, weights) for one in metrics]
     cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
     if not several:
         return cuts[0]

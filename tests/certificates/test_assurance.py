@@ -109,7 +109,9 @@ def test_what_cannot_be_promised_is_an_error():
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         tune_threshold(y, score, constraint="recall>=0.5", confidence=95)
     with pytest.raises(ValueError, match="not numbers of rows"):
-        tune_threshold(y, score, constraint="recall>=0.5", confidence=0.9, sample_weight=np.full(300, 0.3))
+        tune_threshold(
+            y, score, constraint="recall>=0.5", confidence=0.9, sample_weight=np.full(300, 0.3), weights="counts"
+        )
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,8 @@ def test_weights_that_are_whole_count_rows(samples, cut):
     y, score = samples[1]
     weight = np.random.default_rng(5).integers(1, 4, len(y))
     repeated = certify(cut, np.repeat(y, weight), np.repeat(score, weight))
-    assert certify(cut, y, score, sample_weight=weight) == repeated
-    uniform = certify(cut, y, score, sample_weight=weight.astype(float), method="uniform")
+    assert certify(cut, y, score, sample_weight=weight, weights="counts") == repeated
+    uniform = certify(cut, y, score, sample_weight=weight.astype(float), weights="counts", method="uniform")
     assert uniform.regret_bound == pytest.approx(
         certify(cut, np.repeat(y, weight), np.repeat(score, weight), method="uniform").regret_bound
     )
@@ -148,8 +148,10 @@ def test_weights_that_are_whole_count_rows(samples, cut):
 def test_other_weights_are_refused_and_resampled(method, samples, cut):
     y, score = samples[1]
     weight = np.random.default_rng(5).random(len(y))
-    with pytest.raises(ValueError, match=r"not numbers of rows.*bootstrap"):
+    with pytest.raises(ValueError, match=r"not said what their weights mean.*bootstrap"):
         certify(cut, y, score, sample_weight=weight, method=method)
+    with pytest.raises(ValueError, match=r"not numbers of rows.*bootstrap"):
+        certify(cut, y, score, sample_weight=weight, weights="counts", method=method)
     certificate = certify(cut, y, score, sample_weight=weight, method="bootstrap", resamples=300)
     assert certificate.value == pytest.approx(cut.metric.score(y, cut.predict(score), sample_weight=weight))
     assert certificate.lower < certificate.value < certificate.upper

@@ -245,9 +245,10 @@ def test_whole_weights_count_rows_and_others_are_resampled(samples):
     truth, scores = samples[1]
     times = np.random.default_rng(0).integers(0, 3, len(truth))
     repeated = tuple(np.repeat(matrix, times, axis=0) for matrix in (truth, scores))
-    assert certify(cut, truth, scores, sample_weight=times).lower == certify(cut, *repeated).lower
+    counted = certify(cut, truth, scores, sample_weight=times, weights="counts")
+    assert counted.lower == certify(cut, *repeated).lower
     with pytest.raises(ValueError, match="not numbers of rows"):
-        certify(cut, truth, scores, sample_weight=times + 0.5)
+        certify(cut, truth, scores, sample_weight=times + 0.5, weights="counts")
     weighted = certify(cut, truth, scores, sample_weight=times + 0.5, method="bootstrap", resamples=100)
     assert weighted.lower < weighted.value
 

@@ -38,8 +38,17 @@ FIRST_RANK = 16
 """The first rank at which precision is judged."""
 
 
-def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint, ...], confidence: float) -> Cut:
-    """The cut with the largest value among those that meet every constraint on new rows with the confidence."""
+def assured_cut(
+    tally: ScoreTally,
+    metric: Metric,
+    constraints: tuple[Constraint, ...],
+    confidence: float,
+    weights: str | None = None,
+) -> Cut:
+    """The cut with the largest value among those that meet every constraint on new rows with the confidence.
+
+    `weights` says what the rows' weights mean, as in `certify`.
+    """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
     if not constraints:
@@ -47,7 +56,8 @@ def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint
             "confidence= is the probability with which a constraint holds on new rows, and there is no constraint: to "
             "learn what the metric will be on new rows, call certify(cut, ...)"
         )
-    tally = frequencies(tally, "a constraint with confidence")
+    named = tally.sample.fingerprint  # of the rows, before counts repeat them
+    tally = frequencies(tally, "a constraint with confidence", weights)
     error = (1 - confidence) / len(constraints)
     allowed = np.ones(len(tally) + 1, dtype=bool)
     for constraint in constraints:
@@ -68,6 +78,7 @@ def assured_cut(tally: ScoreTally, metric: Metric, constraints: tuple[Constraint
         threshold=_just_above(cut.interval[0], cut.threshold, tally.dtype),
         constraints=constraints,
         confidence=confidence,
+        fingerprint=named,
     )
 
 

@@ -10,6 +10,8 @@ ONE_MODEL = "one fixed model gave all scores, and was not trained on these rows"
 
 KEPT_ASIDE = "these rows did not tune the cut"
 
+BY_WORD = "these rows took part neither in training nor in tuning, by the caller's word"
+
 
 @dataclass(frozen=True)
 class ConstraintPromise:

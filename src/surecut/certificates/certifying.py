@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
-from surecut.certificates.certificate import Certificate
-from surecut.certificates.counts import frequencies
+from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate
+from surecut.certificates.counts import check_weights, frequencies, require_whole, without_ones
 from surecut.certificates.groups import group_certificate
+from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.labels.certifying import certify_labels
 from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
@@ -45,7 +48,9 @@ def certify(
     confidence: float = 0.95,
     method: str = "holdout",
     sample_weight: ArrayLike | None = None,
+    weights: str | None = None,
     groups: ArrayLike | None = None,
+    held_out: bool | None = None,
     pos_label: Any = None,
     resamples: int = 2000,
     random_state: Any = 0,
@@ -66,10 +71,20 @@ def certify(
         ``"holdout"`` for rows that did not tune the cut, ``"uniform"`` for any, also those that did, ``"theorem"`` for
         the paper's bound, ``"bootstrap"`` for large samples, weights, and groups.
     sample_weight
-        Weights that are whole numbers count repeated rows. With others only ``"bootstrap"`` is valid.
+        Weights of the rows, of which `weights` says what they mean.
+    weights
+        ``"counts"``: a weight of 2 means the row twice; then all methods are valid. ``"importance"``: a weight says how
+        much a row matters, such as a cost; then only ``"bootstrap"`` is valid. Has to be said for the other methods,
+        unless all weights are 1: costs in whole euros are no counts.
     groups
         Rows of one group (a patient, a day) depend on each other. ``"holdout"`` and ``"bootstrap"`` take the groups as
         what is independent; the value is still that of all rows, so that a group counts with each of its rows.
+    held_out
+        Whether these rows took part neither in training nor in tuning. None finds out, by the sample of rows that the
+        cut keeps, and refuses rows that share more scores with it than chance explains; and, where the method needs to
+        know, scores so coarse that it cannot be told. True is your word that they did not, and overrules both; the
+        certificate's assumptions say so. False says that they tuned the cut: ``"uniform"`` and ``"bootstrap"``, which
+        corrects for it, are valid on them.
     pos_label
         The label that counts as positive, if it is another than the cut's own.
     resamples, random_state, progress
@@ -88,10 +103,53 @@ def certify(
     >>> print(certify(cut, *draw(2000)))
     With 95 % confidence the f1 of this cut on new rows is at least 0.6... (it is 0.6... on these 2,000 rows).
     """
+    found = certificate(
+        cut,
+        y_true,
+        y_score,
+        tally=tally,
+        confidence=confidence,
+        method=method,
+        sample_weight=sample_weight,
+        weights=weights,
+        groups=groups,
+        held_out=held_out,
+        pos_label=pos_label,
+        resamples=resamples,
+        random_state=random_state,
+        progress=progress,
+    )
+    if not held_out or method == "theorem":
+        return found
+    return replace(found, assumptions=(*(one for one in found.assumptions if one != KEPT_ASIDE), BY_WORD))
+
+
+def certificate(
+    cut: Cut | MultilabelCut,
+    y_true: Any = None,
+    y_score: Any = None,
+    *,
+    tally: ScoreTally | Sequence[ScoreTally] | None = None,
+    confidence: float = 0.95,
+    method: str = "holdout",
+    sample_weight: ArrayLike | None = None,
+    weights: str | None = None,
+    groups: ArrayLike | None = None,
+    held_out: bool | None = None,
+    pos_label: Any = None,
+    resamples: int = 2000,
+    random_state: Any = 0,
+    progress: bool | None = None,
+) -> Certificate:
+    """The same for callers who know that rows are held out, because they held them out."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    if held_out not in (None, True, False):
+        raise ValueError(f"held_out must be True, False or None, got {held_out!r}")
+    check_weights(weights)
+    sample_weight = without_ones(sample_weight)
     _check_metric(cut.metric)
     if isinstance(cut, MultilabelCut):
         if isinstance(tally, ScoreTally):
@@ -104,7 +162,9 @@ def certify(
             confidence=confidence,
             method=method,
             sample_weight=sample_weight,
+            weights=weights,
             groups=groups,
+            held_out=held_out,
             resamples=resamples,
             random_state=random_state,
             progress=progress,
@@ -119,11 +179,18 @@ def certify(
             )
         if tally is not None or y_true is None or y_score is None:
             raise ValueError("groups need the rows themselves: pass y_true and y_score, not a tally")
+        if method == "holdout" and (sample_weight is not None or cut.prior_given):
+            raise ValueError(
+                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
+                "method='bootstrap'"
+            )
     if tally is None:
         if y_true is None or y_score is None:
             raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
         pos_label = cut.positive_in(y_true, pos_label)
         tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
+        if sample_weight is not None:
+            require_whole(np.asarray(sample_weight, dtype=float), weights)
     elif not isinstance(tally, ScoreTally):
         raise ValueError("a cut of one label has one tally")
     elif y_true is not None or y_score is not None or sample_weight is not None:
@@ -135,40 +202,23 @@ def certify(
             f"the tally has the prior {tally.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the cut "
             "that was tuned with this prior"
         )
-    tuned_here = tally.has_tuned(cut)
-    if tuned_here and cut.out_of_fold:
-        raise ValueError(
-            "these scores were pooled from folds, each with a model of its own, and the model that predicts was "
-            "trained on all of these rows: nothing can be promised from them. Certify on fresh rows, or fit with "
-            "cv=1/3 and confidence="
-        )
+    tuned_here = require_valid_rows(cut, {0: tally}, tally.has_tuned(cut), method, held_out)
     cut.metric.check_classes(*tally.rows.sum(axis=0)[::-1])
+    if method != "bootstrap" or (weights == "counts" and groups is None):
+        tally = frequencies(tally, f"method={method!r}", weights)
     if method == "bootstrap":
         codes = None if groups is None else grouped_rows(groups, y_true, y_score, sample_weight, pos_label)
-        certificate = bootstrap_certificate(
-            cut, tally, tuned_here, confidence, codes, resamples, random_state, progress
-        )
+        found = bootstrap_certificate(cut, tally, tuned_here, confidence, codes, resamples, random_state, progress)
         if not cut.constraints or tuned_here:
-            return certificate
+            return found
         return replace(
-            certificate,
+            found,
             constraints=bootstrap_promises(cut, tally, codes, resamples, random_state, 1 - confidence),
         )
-    tally = frequencies(tally, f"method={method!r}")
     if method == "uniform":
         promises = uniform_promises(cut, tally, tuned_here, 1 - confidence)
         return replace(uniform_certificate(cut, tally, confidence), constraints=promises)
-    if tuned_here:
-        raise ValueError(
-            "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. "
-            "Use method='uniform', which is valid on them, or rows that were kept aside"
-        )
     if groups is not None:
-        if sample_weight is not None or cut.prior_given:
-            raise ValueError(
-                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
-                "method='bootstrap'"
-            )
         rows = grouped_rows(groups, y_true, y_score, None, pos_label)
         promises = group_promises(cut, rows, 1 - confidence)
         return replace(group_certificate(cut, rows, confidence), constraints=promises)

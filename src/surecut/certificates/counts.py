@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from surecut.confusion import Confusion
     from surecut.cut import Cut
 
@@ -33,15 +36,71 @@ def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:
     return value
 
 
-def frequencies(tally: ScoreTally, what: str) -> ScoreTally:
-    """The tally with whole-number weights as counts of rows; other weights are refused."""
+WEIGHTS = ("counts", "importance")
+"""What weights may mean: how often a row is there, or how much it matters."""
+
+
+def frequencies(tally: ScoreTally, what: str, weights: str | None = None) -> ScoreTally:
+    """The tally with weights that count rows as numbers of rows; other weights are refused.
+
+    Whole numbers are no sign of counts: costs in whole euros are none. So `weights` has to say it, unless all are 1.
+    """
     if tally.weight is tally.rows:
         return tally
-    whole = all(np.array_equal(sums, np.round(sums)) for sums in (tally.weight, tally.squares))
-    if not whole:
+    sums, squares = tally.weight, tally.squares
+    if np.array_equal(sums, tally.rows) and np.array_equal(squares, tally.rows):  # then all weights are 1
+        return replace(tally, weight=tally.rows, squares=tally.rows)
+    require_counts(weights, what)
+    whole = all(np.array_equal(one, np.round(one)) for one in (sums, squares))
+    # Of whole numbers the sum of squares is at least the sum, and both are odd or both even.
+    if not whole or (squares < sums).any() or ((squares - sums) % 2).any():
+        raise not_whole()
+    counts = sums.astype(np.int64)
+    return replace(tally, weight=counts, rows=counts, squares=counts)
+
+
+def require_counts(weights: str | None, what: str) -> None:
+    """Raise unless weights are said to be numbers of rows."""
+    check_weights(weights)
+    if weights == "importance":
         raise ValueError(
-            f"{what} counts rows, and these weights are not numbers of rows: leave the weights out, or use "
-            "certify(method='bootstrap'), which resamples weighted rows"
+            f"{what} counts rows, and weights='importance' says that these weights are not numbers of rows: nothing is "
+            "known of how large a weight can be. Leave the weights out, or use certify(method='bootstrap'), which "
+            "resamples weighted rows"
         )
-    counts = tally.weight.astype(np.int64)
-    return ScoreTally(tally.keys, counts, counts, counts, tally.dtype, tally.checksum, tally.given_prior)
+    if weights is None:
+        raise ValueError(
+            f"{what} counts rows, and it is not said what their weights mean: pass weights='counts' if a weight of 2 "
+            "means the row twice; otherwise leave them out, or use certify(method='bootstrap'), which resamples "
+            "weighted rows"
+        )
+
+
+def check_weights(weights: str | None) -> None:
+    """Raise where the meaning of weights is none that we know."""
+    if weights is not None and weights not in WEIGHTS:
+        raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, or None, got {weights!r}")
+
+
+def require_whole(sample_weight: NDArray[np.float64], weights: str | None) -> None:
+    """Raise where weights are said to count rows, and are no whole numbers."""
+    check_weights(weights)
+    if weights == "counts" and not np.array_equal(sample_weight, np.round(sample_weight)):
+        raise not_whole(float(sample_weight[sample_weight != np.round(sample_weight)][0]))
+
+
+def not_whole(example: float | None = None) -> ValueError:
+    """The error for counts that are none."""
+    such = "" if example is None else f", such as {example:g}"
+    return ValueError(
+        f"weights='counts' says how often each row is there, and these weights are not numbers of rows{such}: if they "
+        "say how much a row matters, pass weights='importance' and method='bootstrap'"
+    )
+
+
+def without_ones(sample_weight: ArrayLike | None) -> ArrayLike | None:
+    """The weights, or None where they are all 1 and say nothing."""
+    if sample_weight is None or not np.size(sample_weight):
+        return sample_weight
+    weights = np.asarray(sample_weight)
+    return None if weights.dtype.kind in "iuf" and (weights == 1).all() else sample_weight

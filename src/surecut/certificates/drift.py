@@ -27,12 +27,14 @@ import numpy as np
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import confusion_at
+from surecut.certificates.held_out import rows_trained, rows_tuned
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits
 from surecut.constraints import InfeasibleError
 from surecut.cut import UnknownMetric
 from surecut.metrics import FunctionMetric
+from surecut.overlap import Overlap
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -348,7 +350,13 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
     if not has_rows:
         return of_counts
     if not before.has_tuned(cut):
-        return of_rows
+        if rows_trained(cut, {0: before}) is Overlap.SHARED:
+            raise ValueError(
+                "the reference rows trained the model, all or many of them, and its scores of them are too good to "
+                "compare with: give reference rows that it was not trained on"
+            )
+        # Of rows that tuned the cut in part, or may have, the limits for any rows that did not train its model.
+        return of_rows if rows_tuned(cut, {0: before}) is Overlap.NONE else of_counts
     (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
     return drawn.limits
 

@@ -170,10 +170,13 @@ def _ahead_by_steps(
 
 
 def curve_band(
-    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float
+    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float, weights: str | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions."""
-    both = bands(metric, frequencies(tally, "the band of a curve"), confusion, 1 - confidence, sides=2)
+    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions.
+
+    `weights` says what the rows' weights mean, as in `certify`.
+    """
+    both = bands(metric, frequencies(tally, "the band of a curve", weights), confusion, 1 - confidence, sides=2)
     lower = _defined(both.value(metric, best=False), metric, worst=True).min(axis=0)
     upper = _defined(both.value(metric, best=True), metric, worst=False).max(axis=0)
     return lower, upper

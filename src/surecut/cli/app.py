@@ -64,6 +64,13 @@ class Average(StrEnum):
     micro = "micro"
 
 
+class WeightsMean(StrEnum):
+    """What weights mean."""
+
+    counts = "counts"
+    importance = "importance"
+
+
 class Method(StrEnum):
     """How a cut is certified."""
 
@@ -161,7 +168,8 @@ def _explained(context: typer.Context) -> Iterator[None]:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        said = re.sub(r"\bmethod='(\w+)'", r"--method \1", sentence(error))  # as one says it here
+        said = re.sub(r"\b(method|weights)='(\w+)'", r"--\1 \2", sentence(error))  # as one says it here
+        said = said.replace("held_out=True", "--held-out").replace("held_out=False", "--not-held-out")
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
 
@@ -193,6 +201,14 @@ def tune(
         Average, typer.Option(metavar="macro|micro", help="With --by: a threshold for each value, or one for all.")
     ] = Average.macro,
     weight: WEIGHT = None,
+    weights: Annotated[
+        WeightsMean | None,
+        typer.Option(
+            metavar="counts|importance",
+            help="With --confidence: what weights mean. counts: 2 is the row twice.",
+            show_default=False,
+        ),
+    ] = None,
     pos_label: POS_LABEL = None,
     constraint: Annotated[
         list[str] | None,
@@ -241,6 +257,8 @@ def tune(
             require_folder(path)
         if by and (confidence is not None or prior is not None):
             raise ValueError("--confidence and --prior are for a single cut: leave out --by")
+        if weights is not None and (weight is None or confidence is None):
+            raise ValueError("--weights says what --weight means to --confidence: give both, or leave it out")
         if not by and average is not Average.macro:
             raise ValueError("--average is for cuts of many labels: say with --by which column holds the label")
         if kappa != 0 and (constraint or confidence is not None or prior is not None):
@@ -270,7 +288,8 @@ def tune(
             )
             tuned: TunedCuts | TunedLabels
             if not by:
-                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None)
+                meant = None if weights is None else weights.value
+                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None, meant)
             else:
                 tuned = tuned_by(rows, metrics, average.value, constraint, kappa, report is not None)
             saved: Sequence[Cut | MultilabelCut] = tuned.cuts
@@ -374,6 +393,15 @@ def certify(
         str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
     ] = None,
     by: CUT_BY = None,
+    held_out: Annotated[
+        bool | None,
+        typer.Option(
+            "--held-out/--not-held-out",
+            help="Your word that the rows took part neither in training nor in tuning, or that they tuned the cut. "
+            "Without, it is found out.",
+            show_default=False,
+        ),
+    ] = None,
     missing: MISSING = Missing.error,
     output: FORMAT = Format.table,
 ) -> None:
@@ -399,7 +427,7 @@ def certify(
                 positive = positive_text(loaded, pos_label)
                 asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": groups or by}
                 rows = opened.rows(**asked, missing=missing.value).arrays()
-            sure = partial(certified, loaded, confidence=confidence, method=method.value)
+            sure = partial(certified, loaded, confidence=confidence, method=method.value, held_out=held_out)
             if isinstance(loaded, MultilabelCut):
                 found = sure(tally=label_tallies(rows, loaded))
             else:

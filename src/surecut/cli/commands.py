@@ -13,6 +13,7 @@ import numpy as np
 from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
+from surecut.certificates.counts import require_whole
 from surecut.cli import printing
 from surecut.cli.files import SCORE_NAMES, missing_sql
 from surecut.cli.positives import TableError
@@ -97,6 +98,7 @@ def tuned_cuts(
     prior: float | None,
     kappa: float | str,
     needs_tally: bool,
+    weights: str | None = None,
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
     if prior is None and confidence is None and kappa == 0 and not needs_tally:
@@ -104,6 +106,8 @@ def tuned_cuts(
     found = rows.arrays()
     tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
     tally = replace(tally, pos_label=rows.pos_label)
+    if found.weights is not None:
+        require_whole(found.weights, weights)
     if kappa != 0:
         return TunedCuts([shrunken_cut(tally, kappa, Objective(metric)) for metric in metrics], tally=tally)
     if prior is not None:
@@ -111,10 +115,11 @@ def tuned_cuts(
     if confidence is None:
         return TunedCuts([tally.best_cut(metric, constraint) for metric in metrics], tally=tally)
     if constraint:
-        cuts = [assured_cut(tally, metric, parse_constraints(constraint), confidence) for metric in metrics]
+        cuts = [assured_cut(tally, metric, parse_constraints(constraint), confidence, weights) for metric in metrics]
     else:
         cuts = [tally.best_cut(metric) for metric in metrics]
-    certificates = [certify(cut, tally=tally, confidence=confidence, method="uniform") for cut in cuts]
+    promised: dict[str, Any] = {"confidence": confidence, "method": "uniform", "weights": weights}
+    certificates = [certify(cut, tally=tally, **promised) for cut in cuts]
     return TunedCuts(cuts, certificates, tally, confidence)
 
 

@@ -35,6 +35,7 @@ from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
 from surecut.frames.columns import Columns, Missing
+from surecut.overlap import RowSample, positions
 from surecut.rows import (
     NO_WEIGHTS,
     ArrayRows,
@@ -66,6 +67,9 @@ KEPT_AT_MOST = 1 << 23
 LISTED = 1000
 """So many labels are looked at to say what is wrong with them."""
 
+SEEN_OF_BATCH = 16
+"""Rows of each batch from which those are taken that a cut keeps."""
+
 Range = tuple[float, float]
 """A closed range of scores, as float64."""
 
@@ -95,6 +99,11 @@ class Block(NamedTuple):
         """What kernels take."""
         return as_doubles(self.scores).view(np.int64), self.labels, self.weights
 
+    def some(self, size: int) -> Block:
+        """So many rows from all over, in memory of their own."""
+        kept = positions(len(self.scores), size)
+        return Block(self.scores[kept], self.labels[kept], self.weights[kept] if len(self.weights) else self.weights)
+
     @classmethod
     def joined(cls, blocks: Iterable[Block]) -> Block:
         return cls(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
@@ -111,6 +120,7 @@ class Findings:
     checksum: int = 0
     missing: Missing = field(default_factory=Missing)
     kept: list[FoundRows] = field(default_factory=list)
+    seen: list[Block] = field(default_factory=list)
 
     def __iadd__(self, other: Findings) -> Findings:
         self.counts += other.counts
@@ -120,6 +130,7 @@ class Findings:
         self.checksum += other.checksum
         self.missing = self.missing.plus(other.missing)
         self.kept += other.kept
+        self.seen += other.seen
         return self
 
 
@@ -163,6 +174,7 @@ class BatchRows:
         self._in_memory: ArrayRows | None = None
         self._window: Window | None = None
         self._kept: list[FoundRows] = []
+        self._seen: list[Block] = []
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -192,6 +204,7 @@ class BatchRows:
             found.nans += int(seen[1])
             found.checksum += int(seen[2])
             found.missing = found.missing.plus(missing)
+            found.seen.append(block.some(SEEN_OF_BATCH))
             if self._window is not None:
                 found.kept += self._window.kept(kernels, block, self._label.positive)
 
@@ -200,7 +213,7 @@ class BatchRows:
 
         found = functools.reduce(operator.iadd, _each(chain(head, stream), nothing, work))
         self._check(found)
-        self._kept = found.kept
+        self._kept, self._seen = found.kept, found.seen
         counts = found.counts
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = counts.occupied[::-1]
@@ -260,6 +273,14 @@ class BatchRows:
         """All rows, by distinct score; they have to fit in memory."""
         rows = self._in_memory or self._read_into_memory(list(self.batches.read()))
         return rows.tally()
+
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some rows, to recognise them by."""
+        if self._in_memory is not None:
+            return self._in_memory.seen()
+        some = Block.joined(self._seen)
+        present = some.weights > 0 if self.weighted else slice(None)
+        return (RowSample.of_rows(some.scores[present], some.labels[present] == self._label.positive),)
 
     def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArrayRows:
         blocks = [self._block(batch) for batch in batches]

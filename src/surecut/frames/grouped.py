@@ -21,6 +21,7 @@ from surecut.candidates import Sample, candidates_of
 from surecut.constraints import InfeasibleError, listed
 from surecut.counts import Counts
 from surecut.frames.columns import Columns, Missing, is_nan
+from surecut.overlap import RowSample
 from surecut.rows import SourceChangedError
 from surecut.search import Bins, Objective, needed_bins, require_defined
 from surecut.tally import ScoreTally
@@ -124,7 +125,8 @@ class GroupedRows:
         self.check(found)
         bins = self._bins(found)
         # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
-        return bins, Sample(int(bins.counts.rows.sum()), self.dtype, fingerprint="", weighted=self.weighted)
+        total = int(bins.counts.rows.sum())
+        return bins, Sample(total, self.dtype, fingerprint="", weighted=self.weighted, seen=(_lowest_rows(found),))
 
     def divided(self, runs: Runs) -> Bins:
         """The rows in some runs of scores, counted in parts of them."""
@@ -334,6 +336,13 @@ def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
     wanted = {ROWS: np.int64, KIND: np.int64, SCORE: np.float64, LOW: np.float64, HIGH: np.float64}
     arrays = {name: answer[name].to_numpy() for name in answer.columns}
     return {name: array.astype(wanted[name], copy=False) if name in wanted else array for name, array in arrays.items()}
+
+
+def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:
+    """The lowest score of each class in some bins: rows that there are, to recognise them by."""
+    valid = np.flatnonzero(found[KIND] <= MINUS_ONE)
+    valid = valid[np.argsort(found[LOW][valid], kind="stable")]
+    return RowSample.of_rows(found[LOW][valid], found[KIND][valid] == POSITIVE)
 
 
 def in_few_runs(unknown: NDArray[np.bool_], bins: Bins) -> NDArray[np.bool_]:

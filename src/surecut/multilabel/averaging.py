@@ -172,6 +172,7 @@ def tune_expected(
         shrinkage=np.full(len(names), np.inf),
         calibration=str(expected.calibration),
         zero_division=float(zero_division),
+        seen=(),  # labels took no part
     )
 
 
@@ -299,6 +300,7 @@ def _result(
         constraints=objective.constraints,
         weighted=source.weighted,
         checksums=source.checksums() if checksums is None else checksums,
+        seen=(source.seen(),),
     )
 
 

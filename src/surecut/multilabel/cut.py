@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from surecut.cut import (
 )
 from surecut.metrics import Metric
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse, score_matrix
+from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,6 +94,8 @@ class MultilabelCut:
         What a row is worth in the samples average where the metric is 0/0.
     pos_label
         The label that counts as positive, where rows were grouped and it is not 1 or True.
+    seen
+        Some rows of some labels, as in `Cut`.
 
     Examples
     --------
@@ -126,6 +129,7 @@ class MultilabelCut:
     calibration: str = ""
     zero_division: float = 0.0
     pos_label: Any = None
+    seen: tuple[RowSample, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pos_label", plain_label(self.pos_label))
@@ -176,6 +180,7 @@ class MultilabelCut:
             shrinkage=np.array([cut.shrinkage for cut in cuts]),
             checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
             pos_label=cuts[0].pos_label,
+            seen=_samples(cuts),
         )
 
     @property
@@ -237,6 +242,7 @@ class MultilabelCut:
             calibration=self.calibration,
             fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
             pos_label=self.pos_label,
+            seen=tuple(sample.of_label(i) for sample in self.seen),
         )
 
     def predict(self, scores: Any, *, missing: str = "error") -> Any:
@@ -345,6 +351,7 @@ class MultilabelCut:
             calibration=str(document["calibration"]),
             zero_division=number_from_json(document["zero_division"]),
             pos_label=label_from_json(document["pos_label"]),
+            seen=samples_from_json(document["seen"], len(thresholds)),
         )
 
     def __str__(self) -> str:
@@ -384,7 +391,8 @@ class MultilabelCut:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultilabelCut):
             return NotImplemented
-        return self.to_dict() == other.to_dict()
+        mine, theirs = ({**cut.to_dict(), "seen": None} for cut in (self, other))
+        return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
@@ -410,6 +418,7 @@ class MultilabelCut:
             "calibration": self.calibration,
             "zero_division": number_to_json(self.zero_division),
             "pos_label": 1 if self.pos_label is None else label_to_json(self.pos_label),
+            "seen": [sample.to_dict() for sample in self.seen],
         }
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -529,6 +538,23 @@ def _cells(values: list[Any], name: str) -> NDArray[Any]:
 
 def _checksum(name: str) -> int:
     return int(name.rpartition("-")[2] or "0", 16)
+
+
+def _samples(cuts: Sequence[Cut]) -> tuple[RowSample, ...]:
+    """Of the rows that the cuts of single labels keep, some rows of some labels."""
+    confusion = stacked([cut.confusion for cut in cuts])
+    labels, size = sampled_labels(confusion.positives, confusion.negatives)
+    found = []
+    for role in (VALIDATION, TRAINING):
+        parts = {
+            label: RowSample(sample.scores[kept], sample.is_positive[kept])
+            for label in labels.tolist()
+            for sample in cuts[label].seen
+            if sample.role == role and len(kept := positions(len(sample), size))
+        }
+        if parts:
+            found.append(replace(RowSample.of_labels(parts), role=role))
+    return tuple(found)
 
 
 def _read_parquet(path: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.cut import stacked
 from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
 from surecut.multilabel.search import LabelCuts, LabelEntries, confusion_by_label, sorted_runs
+from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.rows import MatrixRows, Shared, available_cores
 from surecut.search import search
 from surecut.tally import sorted_with_class, tally_rows
@@ -83,6 +84,9 @@ class LabelSource(LabelBlocks, Protocol):
 
     def checksums(self) -> NDArray[np.uint64]:
         """A number for each label that names its rows, whatever their order."""
+
+    def seen(self) -> RowSample:
+        """Some rows of some labels, to recognise them by."""
 
 
 def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> LabelSource:
@@ -211,6 +215,14 @@ class DenseSource:
             bits = as_doubles(self.scores[block]).view(np.int64)
             sums += row_marks(bits, self.truth[block] != 0).sum(axis=0, dtype=np.uint64)
         return sums
+
+    def seen(self) -> RowSample:
+        labels, size = sampled_labels(*self.totals.T)
+        rows = positions(self.rows, size)
+        scores, truth = self.scores[np.ix_(rows, labels)], self.truth[np.ix_(rows, labels)] != 0
+        return RowSample.of_labels(
+            {label: RowSample.of_rows(scores[:, i], truth[:, i]) for i, label in enumerate(labels.tolist())}
+        )
 
     def _doubles(self, columns: slice) -> NDArray[np.float64]:
         """Some columns as rows of doubles; NaN is refused."""
@@ -343,6 +355,15 @@ class SparseSource:
         above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
         return above[self.starts[1:]] - above[self.starts[:-1]]
 
+    def seen(self) -> RowSample:
+        labels, size = sampled_labels(*self.totals.T)
+        parts = {}
+        for label in labels.tolist():
+            start, end = self.starts[label : label + 2].tolist()
+            entries = start + positions(end - start, size)
+            parts[label] = RowSample.of_rows(self.scores[entries], self.is_positive[entries])
+        return RowSample.of_labels(parts)
+
 
 @dataclass(frozen=True, eq=False)
 class TallySource:
@@ -408,6 +429,12 @@ class TallySource:
 
     def checksums(self) -> NDArray[np.uint64]:
         return np.array([tally.checksum for tally in self.tallies], dtype=np.uint64)
+
+    def seen(self) -> RowSample:
+        labels, size = sampled_labels(*self.totals.T)
+        tallies = {label: self.tallies[label] for label in labels.tolist()}
+        parts = {label: RowSample.of_counts(tally.keys, tally.rows, size) for label, tally in tallies.items()}
+        return RowSample.of_labels(parts)
 
 
 def sorted_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:

@@ -10,7 +10,8 @@ import numpy as np
 from surecut._inputs import require_same_length
 from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
-from surecut.certificates.counts import frequencies
+from surecut.certificates.counts import frequencies, require_whole
+from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.labels.bootstrap import bootstrap_labels
 from surecut.certificates.labels.holdout import holdout_labels, labels_alone
 from surecut.certificates.labels.rows import LabelRows, told_apart
@@ -36,7 +37,9 @@ def certify_labels(
     confidence: float,
     method: str,
     sample_weight: ArrayLike | None,
+    weights: str | None,
     groups: ArrayLike | None,
+    held_out: bool | None,
     resamples: int,
     random_state: Any,
     progress: bool | None,
@@ -48,18 +51,17 @@ def certify_labels(
             cut, cut.value, theorem_labels(cut, error), int(cut.rows.max()), method, confidence, [FRESH]
         )
     if tallies is not None:
-        return _from_tallies(cut, list(tallies), method, confidence, progress)
+        return _from_tallies(cut, list(tallies), method, confidence, weights, held_out, progress)
     if Y_true is None or Y_score is None:
         raise ValueError(f"method={method!r} needs rows: pass Y_true and Y_score")
     rows = LabelRows.of(cut, Y_true, Y_score, sample_weight)
-    tuned_here = rows.tuned(cut)
-    if tuned_here and cut.out_of_fold:
-        raise ValueError(
-            "these scores were pooled from folds, each with a model of its own, and the model that predicts was "
-            "trained on all of these rows: nothing can be promised from them. Certify on fresh rows"
-        )
+    tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), method, held_out)
     codes = None if groups is None else _codes(groups, rows.scores.shape[0])
+    if rows.weights is not None:
+        require_whole(rows.weights, weights)
     if method == "bootstrap":
+        if weights == "counts" and codes is None:
+            rows = rows.counted("it", weights)
         return bootstrap_labels(cut, rows, tuned_here, confidence, codes, resamples, random_state, progress)
     if codes is not None and method != "holdout":
         raise ValueError(
@@ -68,14 +70,9 @@ def certify_labels(
         )
     if codes is not None and rows.weights is not None:
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
-    rows = rows.counted(f"method={method!r}")
+    rows = rows.counted(f"method={method!r}", weights)
     if method == "uniform":
-        return _from_tallies(cut, rows.tallies(), method, confidence, progress)
-    if tuned_here:
-        raise ValueError(
-            "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. "
-            "Use method='uniform', which is valid on them, or rows that were kept aside"
-        )
+        return _uniform_or_alone(cut, rows.tallies(), method, confidence, progress)
     cells = rows.cells(cut)
     if codes is None:
         return holdout_labels(cut, cells, confidence, False, len(cells))
@@ -89,28 +86,44 @@ def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
 
 
 def _from_tallies(
-    cut: MultilabelCut, tallies: list[ScoreTally], method: str, confidence: float, progress: bool | None
+    cut: MultilabelCut,
+    tallies: list[ScoreTally],
+    method: str,
+    confidence: float,
+    weights: str | None,
+    held_out: bool | None,
+    progress: bool | None,
 ) -> Certificate:
-    error = 1 - confidence
     if len(tallies) != len(cut):
         raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
+    _require_average(cut)
+    if method == "bootstrap":
+        raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
+    identical = _tuned(cut, tallies, _at_thresholds(cut, tallies))
+    require_valid_rows(cut, dict(enumerate(tallies)), identical, method, held_out)
+    counted = [frequencies(tally, f"method={method!r}", weights) for tally in tallies]
+    return _uniform_or_alone(cut, counted, method, confidence, progress)
+
+
+def _require_average(cut: MultilabelCut) -> None:
     if cut.average == "samples":
         raise ValueError(
             "a samples average is a mean over rows, of which tallies of labels know nothing, and no band holds for it "
             "at all thresholds: use 'holdout' on fresh rows, or 'bootstrap'"
         )
-    if method == "bootstrap":
-        raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
-    tallies = [frequencies(tally, f"method={method!r}") for tally in tallies]
+
+
+def _uniform_or_alone(
+    cut: MultilabelCut, tallies: list[ScoreTally], method: str, confidence: float, progress: bool | None
+) -> Certificate:
+    """From tallies of rows that may certify: bands, or the limits of each label by itself."""
+    error = 1 - confidence
+    _require_average(cut)
     confusion = _at_thresholds(cut, tallies)
     value = averaged_value(cut.metric, cut.average, confusion)
     of_label = np.array([tally.rows.sum() for tally in tallies])
     rows = int(of_label[0] if (of_label == of_label[0]).all() else of_label.sum())  # of a matrix, or of a long table
     if method == "holdout":
-        if _tuned(cut, tallies, confusion):
-            raise ValueError(
-                "these are the rows that tuned the cut: use method='uniform', which is valid on them, or fresh rows"
-            )
         limits = (
             labels_alone(cut.metric, confusion, error)
             if cut.average == "macro"

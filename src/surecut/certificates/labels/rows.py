@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from surecut._inputs import as_weights
 from surecut._kernels import ordered_keys
 from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.counts import require_counts, require_whole
 from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.sources import label_source
 from surecut.tally import ScoreTally, tally_rows
@@ -64,15 +66,12 @@ class LabelRows:
         same = (cut.checksums == self.checksums) & (cut.rows == rows)
         return bool((same & told_apart(cut)).any())
 
-    def counted(self, what: str) -> LabelRows:
+    def counted(self, what: str, weights: str | None = None) -> LabelRows:
         """Rows as often as their weights say; weights that do not count rows are refused."""
         if self.weights is None:
             return self
-        if not np.array_equal(self.weights, np.round(self.weights)):
-            raise ValueError(
-                f"{what} counts rows, and these weights are not numbers of rows: leave the weights out, or use "
-                "method='bootstrap', which resamples weighted rows"
-            )
+        require_counts(weights, what)
+        require_whole(self.weights, weights)
         rows = np.repeat(np.arange(len(self.weights)), self.weights.astype(np.int64))
         truth, scores = (
             (matrix.tocsr() if is_sparse(matrix) else matrix)[rows] for matrix in (self.truth, self.scores)
@@ -83,10 +82,20 @@ class LabelRows:
         """The counts of each row at the cut."""
         return ClusterCells.of_matrices(self.truth, cut.predict(self.scores), self.weights)
 
-    def tallies(self) -> list[ScoreTally]:
-        """A tally of each label. An absent score of a sparse matrix stands below all others."""
+    def some_tallies(self, cut: MultilabelCut) -> dict[int, ScoreTally]:
+        """Tallies of the labels, by position, of which a cut keeps rows."""
+        labels = sorted({label for sample in cut.seen for label in sample.labels.tolist()})
+        rows = self
+        if self.weights is not None and not self.weights.all():
+            present = np.flatnonzero(self.weights)
+            truth, scores = (matrix.tocsr() if is_sparse(matrix) else matrix for matrix in (self.truth, self.scores))
+            rows = LabelRows(truth[present], scores[present], None)
+        return dict(zip(labels, rows.tallies(labels), strict=True))
+
+    def tallies(self, labels: Sequence[int] | None = None) -> list[ScoreTally]:
+        """A tally of each label, or of some. An absent score of a sparse matrix stands below all others."""
         found = []
-        for label in range(self.scores.shape[1]):
+        for label in range(self.scores.shape[1]) if labels is None else labels:
             truth = self.truth[:, [label]].toarray().ravel() if is_sparse(self.truth) else self.truth[:, label]
             if not is_sparse(self.scores):
                 found.append(tally_rows(self.scores[:, label], truth != 0, None))
