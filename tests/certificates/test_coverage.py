@@ -55,7 +55,7 @@ def cells_at(tally, threshold):
 
 @pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "am", "kappa", "cost", "precision"])
 def test_holdout_keeps_its_promise_and_is_not_idle(name, population):
-    rng, metric, repetitions, threshold = np.random.default_rng(1), metric_of(name), 300, 0.31
+    rng, metric, repetitions, threshold = np.random.default_rng(1), metric_of(name), 120, 0.31
     actual = truth(metric, population, threshold)
     limits = [value_limits(metric, cells_at(draw(rng, population, 150), threshold), ERROR) for _ in range(repetitions)]
     lower, upper, _ = np.array(limits).T
