@@ -181,17 +181,14 @@ def least_tie(best: Any, rounding: Any = 0.0) -> Any:
 
 def rounding_of(metric: Metric, prior: Any) -> Any:
     """By how much values of weighted rows may be off at each prior: a few ulp of the metric's extreme values there."""
-    fp, fn = (np.asarray(0 * prior), np.asarray(1 - prior)), (np.asarray(0 * prior), np.asarray(prior))
-    sizes = [np.zeros(np.shape(prior))]
+    positive, negative = np.asarray(prior, dtype=float).ravel(), 1 - np.asarray(prior, dtype=float).ravel()
+    none = np.zeros_like(positive)
+    fp = np.concatenate((none, none, negative, negative))
+    fn = np.concatenate((none, positive, none, positive))
     with np.errstate(invalid="ignore", divide="ignore"):  # classes that are absent
-        for false_positive in fp:
-            for false_negative in fn:
-                corner = Confusion(
-                    tp=prior - false_negative, fp=false_positive, fn=false_negative, tn=1 - prior - false_positive
-                )
-                size = np.abs(np.asarray(metric.evaluate(corner), dtype=float))
-                sizes.append(np.where(np.isfinite(size), size, 0.0))
-    return ROUNDING * np.max(sizes, axis=0)
+        corners = Confusion(tp=np.tile(positive, 4) - fn, fp=fp, fn=fn, tn=np.tile(negative, 4) - fp)
+        sizes = np.abs(np.asarray(metric.evaluate(corners), dtype=float)).reshape(4, *np.shape(prior))
+    return ROUNDING * np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0)
 
 
 def bound_of(metric: Metric, best_corner: Confusion) -> Any:

@@ -74,9 +74,7 @@ class Constraint:
         return np.logical_or.reduce([*(self.is_met(corner) for corner in corners), *undefined])
 
     def __str__(self) -> str:
-        short = f"{self.level:g}"
-        level = short if float(short) == self.level else repr(float(self.level))
-        return f"{_spelled(self.quantity)}{self.sense}{level}"
+        return f"{_spelled(self.quantity)}{self.sense}{_short(self.level)}"
 
 
 ConstraintLike = str | Constraint | tuple[Any, ...]
@@ -100,7 +98,14 @@ def _spelled(quantity: Metric) -> str:
     """The quantity as `_quantity` reads it: by name, and with its parameters where a name does not determine it."""
     if quantity.name not in WITH_PARAMETERS:
         return quantity.name
-    return f"{quantity.name}({', '.join(f'{name}={value:g}' for name, value in quantity.parameters().items())})"
+    parameters = (f"{name}={_short(value)}" for name, value in quantity.parameters().items())
+    return f"{quantity.name}({', '.join(parameters)})"
+
+
+def _short(number: float) -> str:
+    """A number in few digits, if these are all that it has."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _parse(constraint: ConstraintLike) -> Constraint:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -42,6 +43,9 @@ Cells = tuple[Any, Any, Any, Any]
 
 NOISE = 8 * float(np.finfo(float).eps)
 """What a sum of four rounded products may be off, relatively to their sizes."""
+
+LARGEST_BETA = 1e100
+"""Beyond it, and below one over it, β² is no number to count with."""
 
 LINE = (0.137, 0.5, 0.811)
 """Priors at which a coefficient is compared with a straight line."""
@@ -199,7 +203,10 @@ class LinearFractionalMetric(Metric):
                 f"the denominator of {self.name} must be positive, got {smallest[bad].flat[0]:g} at a corner for "
                 f"P = {_first(prior, bad):g}"
             )
-        rounding = 1e-12 * size_of_a * size_of_b
+        # In units of their sizes, whose product need not be a float
+        a0, a1, a2 = (one / np.where(size_of_a > 0, size_of_a, 1.0) for one in (a0, a1, a2))
+        b0, b1, b2 = (one / size_of_b for one in (b0, b1, b2))
+        rounding = 1e-12
         for name, fn in (("0", 0.0), ("P", prior)):
             if (bad := np.asarray(a1 * (b0 + b2 * fn) - b1 * (a0 + a2 * fn) > rounding)).any():
                 raise self._increases("FP", f"FN = {name}", _first(prior, bad))
@@ -266,8 +273,9 @@ class FBeta(LinearFractionalMetric):
     needs_positives = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"beta must fulfil 0 < beta < inf, got {self.beta}")
+        _with_plain_numbers(self)
+        if not 1 / LARGEST_BETA < self.beta < LARGEST_BETA:
+            raise ValueError(f"beta must fulfil 0 < beta < {LARGEST_BETA:g}, got {self.beta}")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -317,6 +325,7 @@ class WeightedAccuracy(LinearFractionalMetric):
     name = "weighted_accuracy"
 
     def __post_init__(self) -> None:
+        _with_plain_numbers(self)
         if not _are_weights(self.negative_weight, self.positive_weight):
             raise ValueError(
                 "weights must be finite, not negative and not both zero, got "
@@ -341,6 +350,7 @@ class Tversky(LinearFractionalMetric):
     needs_positives = True
 
     def __post_init__(self) -> None:
+        _with_plain_numbers(self)
         if not _are_weights(self.alpha, self.beta):
             raise ValueError(
                 "alpha and beta must be finite, not negative and not both zero, got "
@@ -434,6 +444,7 @@ class Utility(LinearFractionalMetric):
     name = "utility"
 
     def __post_init__(self) -> None:
+        _with_plain_numbers(self)
         gains = self.parameters()
         if not all(math.isfinite(gain) for gain in gains.values()):
             raise ValueError(f"the worth of each cell must be finite, got {gains}")
@@ -501,7 +512,7 @@ class CellRatio(LinearFractionalMetric):
             weights = getattr(self, what)
             if len(weights) != 4 or not all(isinstance(one, Real) and math.isfinite(one) for one in weights):
                 raise ValueError(f"the {what} must be four finite weights, of (tp, fp, fn, tn), got {weights}")
-            object.__setattr__(self, what, tuple(int(one) if one == int(one) else float(one) for one in weights))
+            object.__setattr__(self, what, tuple(map(_plain, weights)))
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
         return self.numerator, self.denominator
@@ -562,16 +573,18 @@ class LinearFractional(LinearFractionalMetric):
         return (a0, a1, a2), (b0, b1, b2)
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
-        if self._constant_cells is not None:
+        prior = positives / (positives + negatives)
+        a0, a1, a2, b0, b1, b2 = self._at(prior)
+        if self._constant_cells is not None and _agree(self._constant_cells, ((a0, a1, a2), (b0, b1, b2)), prior):
             return self._constant_cells
-        a0, a1, a2, b0, b1, b2 = self._at(positives / (positives + negatives))
         return _in_cells((a0, a1, a2), positives, negatives), _in_cells((b0, b1, b2), positives, negatives)
 
     @cached_property
     def _constant_cells(self) -> tuple[Cells, Cells] | None:
-        """The weights of the cells, where they do not depend on the prior; None where they do.
+        """The weights of the cells, where they seem not to depend on the prior; None where they do.
 
-        A constant c₀(1 − P) + c₁P is worth c₀ to each negative row and c₁ to each positive one.
+        A constant c₀(1 − P) + c₁P is worth c₀ to each negative row and c₁ to each positive one. Such weights are exact
+        at every prior at which they give the coefficients; that is looked at where they are used.
         """
         found = []
         for constant, of_fp, of_fn in ((self.a0, self.a1, self.a2), (self.b0, self.b1, self.b2)):
@@ -580,7 +593,7 @@ class LinearFractional(LinearFractionalMetric):
                 return None
             tn, tp = ends
             fp, fn = (
-                float(without_rounding(one[0] + whole, abs(one[0]) + abs(whole)))
+                float(_without_rounding(one[0] + whole, abs(one[0]) + abs(whole)))
                 for one, whole in ((per_fp, tn), (per_fn, tp))
             )
             found.append((tp, fp, fn, tn))
@@ -605,7 +618,7 @@ class MCC(Metric):
     def evaluate(self, confusion: Confusion) -> Any:
         confusion = confusion.ready_for_products()
         tp, fp, fn, tn = map(_float, (confusion.tp, confusion.fp, confusion.fn, confusion.tn))
-        covariance = without_rounding(tp * tn - fp * fn, tp * tn + fp * fn)
+        covariance = _without_rounding(tp * tn - fp * fn, tp * tn + fp * fn)
         scale = np.sqrt((tp + fp) * (fn + tn)) * np.sqrt((tp + fn) * (fp + tn))
         return plain_number(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0))
 
@@ -831,11 +844,11 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
     total = sum(terms[1:], np.asarray(terms[0], dtype=float))
     rounded = len(terms) > 1 and any(term.dtype.kind == "f" for term in terms)
     if rounded and any(np.any(np.less(weight, 0)) for weight in weights):
-        return without_rounding(total, sum(map(np.abs, terms)))
+        return _without_rounding(total, sum(map(np.abs, terms)))
     return total
 
 
-def without_rounding(difference: Any, size: Any) -> Any:
+def _without_rounding(difference: Any, size: Any) -> Any:
     """A difference of numbers of some size; 0 where it is no more than their rounding."""
     return np.where(np.abs(difference) <= NOISE * size, 0.0, difference)
 
@@ -847,7 +860,9 @@ def _in_whole_numbers(numerator: Cells, denominator: Cells) -> tuple[Cells, Cell
     ((1, -3, 0, 0), (10, 10, 10, 10))
     """
     weights = (*numerator, *denominator)
-    if any(type(weight) is float for weight in weights) and all(type(weight) in (float, int) for weight in weights):
+    if all(type(weight) in (float, int) for weight in weights) and any(
+        type(weight) is float or abs(weight) >= LARGE for weight in weights
+    ):
         return _scaled(weights)
     return numerator, denominator
 
@@ -860,7 +875,8 @@ def _scaled(weights: tuple[float, ...]) -> tuple[Cells, Cells]:
             break
         if all(one / 10**digits == weight for one, weight in zip(whole, weights, strict=True)):
             return _halves(whole)
-    return _halves(weights)
+    largest = math.frexp(max(map(abs, weights)))[1]  # sums of counts times weights must be floats
+    return _halves([math.ldexp(weight, -largest) for weight in weights])
 
 
 def _halves(weights: Sequence[float]) -> tuple[Cells, Cells]:
@@ -885,13 +901,25 @@ def _ends_of_line(coefficient: Coefficient) -> tuple[float, float] | None:
     if not callable(coefficient):
         return float(coefficient), float(coefficient)
     try:
-        start, end, *between = (float(coefficient(prior)) for prior in (0.0, 1.0, *LINE))
-    except (ArithmeticError, ValueError, TypeError):  # it is defined inside only, or known at one prior
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            start, end, *between = (float(coefficient(prior)) for prior in (0.0, 1.0, *LINE))
+    except Exception:  # a function of one's own that need not be defined there
         return None
     size = abs(start) + abs(end)
     line = [start * (1 - prior) + end * prior for prior in LINE]
     straight = all(abs(one - other) <= NOISE * size for one, other in zip(between, line, strict=True))
     return (start, end) if math.isfinite(size) and straight else None
+
+
+def _agree(cells: tuple[Cells, Cells], coefficients: tuple[Triple, Triple], prior: Any) -> bool:
+    """Whether weights of cells give some coefficients at every prior, up to rounding."""
+    for weights, given in zip(cells, coefficients, strict=True):
+        size = sum(map(abs, weights))
+        for one, other in zip(_in_fp_fn(weights, prior), given, strict=True):
+            if not np.all(np.abs(one - np.asarray(other)) <= NOISE * size):
+                return False
+    return True
 
 
 def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
@@ -908,10 +936,21 @@ def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
     size = np.abs(constant) + charged + np.abs(of_fp) + np.abs(of_fn)
     with np.errstate(invalid="ignore", divide="ignore"):
         per_negative = np.where(negatives == 0, 0.0, total / negatives)
-    tn = without_rounding(constant - charged, size) * per_negative
-    fp = without_rounding(tn + of_fp, size * np.maximum(per_negative, 1.0))
+    tn = _without_rounding(constant - charged, size) * per_negative
+    fp = _without_rounding(tn + of_fp, size * np.maximum(per_negative, 1.0))
     tp = np.where(negatives == 0, constant, tp)
     return tp[()], fp[()], (tp + of_fn)[()], tn[()]
+
+
+def _plain(number: Any) -> int | float:
+    """A number as Python has it: NumPy's and fractions are neither saved nor counted with as they are."""
+    return int(number) if number == int(number) and abs(number) < LARGE else float(number)
+
+
+def _with_plain_numbers(metric: Metric) -> None:
+    for name, value in metric.parameters().items():
+        if isinstance(value, Real) and math.isfinite(value):
+            object.__setattr__(metric, name, _plain(value))
 
 
 def _are_weights(*weights: float) -> bool:

@@ -33,7 +33,7 @@ from surecut.candidates import (
     hull_of,
 )
 from surecut.confusion import Confusion
-from surecut.constraints import ConstraintLike, InfeasibleError, parse_constraints
+from surecut.constraints import ConstraintLike, InfeasibleError, listed, parse_constraints
 from surecut.counts import Counts
 from surecut.cut import Cut
 from surecut.metrics import get_metric
@@ -69,7 +69,7 @@ class CoarseSketchError(ValueError):
     """No edge of a sketch's bins will do, but a threshold inside one of them may."""
 
     def __init__(self, metric: Metric, constraints: tuple[Constraint, ...]) -> None:
-        subject = f"meets {' and '.join(map(str, constraints))}" if constraints else f"gives {metric.name} a value"
+        subject = f"meets {listed(constraints)}" if constraints else f"gives {metric.name} a value"
         super().__init__(
             f"no threshold at an edge of the sketch's bins {subject}, but one inside a bin may: use finer bins, "
             "ScoreSketch(bits=...), or a ScoreTally of all scores"

@@ -457,3 +457,67 @@ class TestSharedThresholds:
         cut = tune_thresholds([[0, 0], [1, 0], [0, 0]], [[0.1, 0.2], [0.3, 0.4], [0.2, 0.6]], metric=metric)
         assert list(cut.shared) == [1]
         assert cut.thresholds[1] == cut.shared_threshold
+
+
+class TestParametersOfAnyKind:
+    """Metrics take what Python and NumPy call numbers, of any size, and are saved."""
+
+    @pytest.mark.parametrize("scale", [1e14, 1e17, 1e19, 1e300, 1e-300])
+    def test_a_ratio_does_not_depend_on_the_scale_of_its_weights(self, scale):
+        labels, scores = overlapping(300)
+        scaled = LinearFractional.from_cells(numerator=(scale, 0, 0, 0), denominator=(scale, scale, scale, 0))
+        cut = tune_threshold(labels, scores, metric=scaled)
+        assert (cut.value, cut.threshold) == pytest.approx(
+            (lambda one: (one.value, one.threshold))(tune_threshold(labels, scores, metric="jaccard")), rel=1e-12
+        )
+
+    def test_so_do_whole_weights_beyond_64_bits(self):
+        labels, scores = overlapping(300)
+        large, small = (tune_threshold(labels, scores, metric=Utility(tp=k, fp=-k)) for k in (10**17, 1))
+        assert large.threshold == small.threshold
+        assert large.value == pytest.approx(1e17 * small.value, rel=1e-12)
+
+    @pytest.mark.parametrize(
+        "metric",
+        [
+            Utility(fp=np.int64(-2), fn=np.float32(-5)),
+            FBeta(np.float32(2)),
+            FBeta(np.int64(2)),
+            Tversky(np.float32(0.5), np.int8(1)),
+            Utility(fp=Fraction(-1, 3), fn=-1),
+        ],
+        ids=repr,
+    )
+    def test_numbers_of_other_kinds_are_taken_and_saved(self, metric, tmp_path):
+        cut = tune_threshold(*overlapping(200), metric=metric)
+        cut.save(tmp_path / "cut.json")
+        assert Cut.load(tmp_path / "cut.json").metric == metric
+        assert certify(cut, *overlapping(200, seed=1)).lower <= cut.value + 1
+
+    @pytest.mark.parametrize("beta", [1e200, 1e-200, np.inf])
+    def test_a_beta_whose_square_is_no_number_is_refused(self, beta):
+        with pytest.raises(ValueError, match="beta must fulfil"):
+            FBeta(beta)
+
+    @pytest.mark.filterwarnings("error")
+    def test_a_coefficient_is_asked_for_the_prior_of_the_rows_only_where_it_is_defined(self):
+        labels, scores = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
+        expected = tune_threshold(labels, scores, metric="jaccard")
+        for prior in (lambda p: {True: p}[0 < p < 1], lambda p: p + 0 * np.log(p) * np.log(1 - p)):
+            own = LinearFractional(prior, 0, -1, prior, 1, 0)
+            assert tune_threshold(labels, scores, metric=own).value == expected.value
+
+    def test_a_coefficient_that_bends_is_not_taken_for_a_line(self):
+        bent = LinearFractional(lambda p: p if p >= 0.05 else 0.0, 0, 0, 1, 0, 0, name="bent")
+        assert bent.value(fp=0.0, fn=0.0, prior=0.02) == 0
+        assert bent.value(fp=0.0, fn=0.0, prior=0.5) == 0.5
+
+    def test_parameters_of_constraints_are_spelled_in_full(self):
+        labels, scores = overlapping(100)
+        rule = Constraint(Tversky(1 / 3, 2 / 3), ">=", 0.1)
+        by_text = tune_threshold(labels, scores, metric="recall", constraint=str(rule))
+        assert by_text.constraints == (rule,)
+
+    def test_a_function_gets_no_promise(self):
+        with pytest.raises(ValueError, match="a function of which nothing is known"):
+            tune_threshold(*overlapping(300), constraint=(lambda c: np.cos(c.fp), ">=", 0.0), confidence=0.95)

@@ -23,7 +23,7 @@ from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import frequencies
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.uniform import Bands, bands
-from surecut.constraints import InfeasibleError
+from surecut.constraints import InfeasibleError, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +56,12 @@ def assured_cut(
             "confidence= is the probability with which a constraint holds on new rows, and there is no constraint: to "
             "learn what the metric will be on new rows, call certify(cut, ...)"
         )
+    for constraint in constraints:
+        if not constraint.quantity.extremes_at_corners:
+            raise ValueError(
+                f"{constraint.quantity.name!r} is a function of which nothing is known: a constraint that holds on new "
+                "rows needs a metric of the catalogue, a rate, or a LinearFractional metric"
+            )
     named = tally.sample.fingerprint  # of the rows, before counts repeat them
     tally = frequencies(tally, "a constraint with confidence", weights)
     error = (1 - confidence) / len(constraints)
@@ -67,8 +73,7 @@ def assured_cut(
             raise _infeasible(constraint, limits, confidence, int(tally.rows.sum()))
         allowed &= met
     if not allowed.any():
-        listed = " and ".join(map(str, constraints))
-        raise InfeasibleError(f"each of {listed} can be promised for some cut, but all of them for none")
+        raise InfeasibleError(f"each of {listed(constraints)} can be promised for some cut, but all of them for none")
     chosen = np.flatnonzero(allowed)
     every = tally.candidates
     kept = Candidates(every.accepted[chosen], every.rejected[chosen], every.confusion[chosen], every.sample)

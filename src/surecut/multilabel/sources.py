@@ -474,7 +474,7 @@ def _rest_of(
     scale = 2.0 ** np.frexp(weights.max())[1]
     found, part = np.zeros(len(rest)), weights / scale
     for _ in range(3):
-        unit = 2.0 ** np.ceil(np.log2(part.max(initial=0.0) or 1.0) + np.log2(len(weights)) + 2)
+        unit = 2.0 ** np.ceil(np.log2(np.abs(part).max(initial=0.0) or 1.0) + np.log2(len(weights)) + 2)
         multiples = (part + unit) - unit
         found += multiples.sum() - np.bincount(label, multiples[row], minlength=len(rest))
         part = part - multiples
