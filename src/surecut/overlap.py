@@ -37,16 +37,19 @@ LABELS, LABELS_SIZE = 16, 1024
 """Labels, and rows of all of them together, that are kept of a sample of many labels."""
 
 LEAST = 10
-"""Samples with fewer distinct rows than this are recognised by their checksum only."""
+"""Of samples with fewer distinct rows than this nothing can be told, where they share one."""
 
 LEVEL = 1e-3
 """Other rows are taken for seen ones with about this probability, or less."""
 
 DIGITS = 6
-"""Scores are compared as they are, and to so many digits: a model that scores rows again may differ in the last."""
+"""The digits up to which it is looked for a rounding of all scores."""
 
 UNTIED = 1000
-"""Scores of six digits and more without a single tie coincide by chance in less than one of so many rows."""
+"""Scores that are not rounded and without a single tie coincide by chance in less than one of so many rows."""
+
+PAIRS = 30
+"""Few rows say less: no tie among n rows is no tie among n² / 2 pairs, which count as so many times fewer rows."""
 
 VALIDATION, TRAINING = "validation", "training"
 
@@ -189,10 +192,12 @@ def overlap(seen: RowSample, rows: Mapping[int, ScoreTally]) -> Overlap:
     """
     known = _Cells.of_sample(seen)
     new = _Cells.of_tallies({label: tally for label, tally in rows.items() if label in known.labels})
-    if min(len(known.scores), len(new.scores)) < LEAST:
+    if not len(known.scores) or not len(new.scores):
         return Overlap.NONE
     grid = _Grid.of(known.scores).common(_Grid.of(new.scores))
-    grids = dict.fromkeys((grid, grid.common(_Grid(digits=DIGITS))))
+    if min(len(known.scores), len(new.scores)) < LEAST:
+        return Overlap.UNKNOWN if new.at(grid).counts_of(known.at(grid)).any() else Overlap.NONE
+    grids = dict.fromkeys((grid, *(grid.common(one) for one in COARSER)))
     compared = [_compared(known.at(one), new.at(one), one) for one in grids]
     if any(one.is_significant(LEVEL / len(compared)) for one in compared):
         return Overlap.SHARED
@@ -200,8 +205,9 @@ def overlap(seen: RowSample, rows: Mapping[int, ScoreTally]) -> Overlap:
 
 
 class _Grid(NamedTuple):
-    """To what scores were rounded: to float32, to decimals, to significant digits."""
+    """To what scores were rounded: to float16, to float32, to decimals, to significant digits."""
 
+    half: bool = False
     single: bool = False
     decimals: int | None = None
     digits: int | None = None
@@ -211,15 +217,18 @@ class _Grid(NamedTuple):
         """The coarsest grid on which all scores lie; a few of them exclude most grids at once."""
         some = scores[positions(len(scores))]
         with np.errstate(over="ignore", invalid="ignore"):
-            single = all(np.array_equal(part, part.astype(np.float32)) for part in (some, scores))
+            half, single = (
+                all(np.array_equal(part, part.astype(kind)) for part in (some, scores))
+                for kind in (np.float16, np.float32)
+            )
             tolerance = 2.0**-23 if single else 2.0**-50
             for decimals in range(DIGITS + 1):
                 if all(_are_whole(part * 10.0**decimals, tolerance) for part in (some, scores)):
-                    return cls(single, decimals=decimals)
+                    return cls(half, single, decimals=decimals)
             for digits in range(1, DIGITS + 1):
                 if all(_are_whole(_mantissas(part, digits)[0], tolerance) for part in (some, scores)):
-                    return cls(single, digits=digits)
-        return cls(single)
+                    return cls(half, single, digits=digits)
+        return cls(half, single)
 
     def common(self, other: _Grid) -> _Grid:
         """The coarser of two, part by part."""
@@ -228,14 +237,17 @@ class _Grid(NamedTuple):
             return min((given for given in (one, two) if given is not None), default=None)
 
         return _Grid(
-            self.single or other.single, least(self.decimals, other.decimals), least(self.digits, other.digits)
+            self.half or other.half,
+            self.single or other.single,
+            least(self.decimals, other.decimals),
+            least(self.digits, other.digits),
         )
 
     def at(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers, in the order of the scores, that are equal where the rounded scores are."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.single:
-                scores = scores.astype(np.float32).astype(np.float64)
+            if self.half or self.single:
+                scores = scores.astype(np.float16 if self.half else np.float32).astype(np.float64)
             if self.decimals is not None:
                 scores = np.rint(scores * 10.0**self.decimals) / 10.0**self.decimals
             if self.digits is None:
@@ -245,6 +257,18 @@ class _Grid(NamedTuple):
             carried = mantissa >= 10.0**self.digits
             mantissa, magnitude = np.where(carried, mantissa / 10, mantissa), magnitude + carried
             return np.where(scores == 0, 0.0, np.sign(scores) * ((magnitude + 400) * 10.0**self.digits + mantissa))
+
+
+COARSER = (
+    _Grid(digits=DIGITS),
+    _Grid(decimals=4),
+    _Grid(digits=4),
+    _Grid(decimals=3),
+    _Grid(digits=3),
+    _Grid(half=True),
+)
+"""Scores are compared as they are, and rounded: a model that scores rows again may differ in the last digits, and
+rounded rows may be mixed with others."""
 
 
 def _are_whole(numbers: NDArray[np.float64], tolerance: float) -> bool:
@@ -340,11 +364,11 @@ def _compared(known: _Cells, new: _Cells, grid: _Grid) -> _Comparison:
     found = new.counts_of(known)
     once, twice = (int(np.count_nonzero(new.counts == number * times)) for number in (1, 2))
     # Of a pair of twins both match or neither: they count as one.
-    is_fine = not twice and all(digits is None or digits >= DIGITS for digits in (grid.decimals, grid.digits))
+    is_fine = not twice and grid in (_Grid(), _Grid(single=True))
     return _Comparison(
         looked_up=int(np.count_nonzero(found <= times)),
         found=int(np.count_nonzero(found == times)),
-        rows=(once // 2 if twice else once) + twice + UNTIED * is_fine,
+        rows=(once // 2 if twice else once) + twice + min(UNTIED, once**2 // PAIRS) * is_fine,
         twins=twice,
         single=once,
     )

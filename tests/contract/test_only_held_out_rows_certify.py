@@ -13,6 +13,7 @@ from sklearn.datasets import make_classification, make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupShuffleSplit, RepeatedStratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from surecut import (
     Cut,
@@ -83,6 +84,14 @@ def half_and_others(y, s):
     return np.concatenate((y[:200], others[0])), np.concatenate((s[:200], others[1]))
 
 
+def half_precision(y, s):
+    return y, s.astype(np.float16)
+
+
+def rounded_and_one_other(y, s):
+    return np.append(y, True), np.append(s.round(4), 0.123456789)
+
+
 def scored_again(y, s):
     """A model that scores the same rows in another batch may differ in the last digits."""
     return y[::-1], s[::-1] * (1 + 1e-14)
@@ -97,6 +106,8 @@ VARIANTS = [
     doubled,
     subset,
     half_and_others,
+    half_precision,
+    rounded_and_one_other,
     scored_again,
 ]
 
@@ -222,6 +233,25 @@ def test_a_models_validation_rows_alone_certify_by_uniform(problem):
     assert certify(model.cut_, y[tune], scores, method="uniform").rows == 400
     with pytest.raises(ValueError, match="rows that tuned"):
         certify(model.cut_, y[tune], scores)
+
+
+@pytest.mark.parametrize("method", ["holdout", "uniform", "bootstrap"])
+@pytest.mark.parametrize("cv", [5, 1 / 3])
+def test_a_tree_that_knows_its_training_rows_by_heart_is_not_certified_on_them(cv, method):
+    """Its scores are 0 and 1, and so are those of other rows: nothing can be told, and that is said."""
+    X, y = make_classification(2000, flip_y=0.2, weights=[0.7], random_state=0)
+    model = PlugInClassifier(DecisionTreeClassifier(random_state=0), cv=cv).fit(X[:1000], y[:1000])
+    with pytest.raises(ValueError, match="cannot be determined"):
+        certify(model.cut_, y[:1000], model.predict_proba(X[:1000])[:, 1], method=method)
+    assert certify(model.cut_, y[1000:], model.predict_proba(X[1000:])[:, 1], held_out=True).lower < 0.7
+
+
+@pytest.mark.parametrize("levels", [1, 2, 5, 9])
+def test_few_levels_ask_for_the_callers_word(levels, tuned):
+    y, s = tuned[0], np.floor(levels * tuned[1])
+    cut = tune_threshold(y, s)
+    with pytest.raises(ValueError, match="cannot be determined"):
+        certify(cut, y[1:], s[1:])
 
 
 def test_a_fitted_model_says_nothing_of_its_training_rows(problem):
