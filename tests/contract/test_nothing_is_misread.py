@@ -131,6 +131,63 @@ def test_boolean_labels_do_not_make_booleans_of_later_ones(tmp_path):
     assert cut.threshold == tune_threshold(LABELS, SCORES).threshold
 
 
+BLANK_SECOND = {
+    "labels": ([0, 0, 1, 1], None),
+    "text labels": (["ham", "ham", "spam", "spam"], "spam"),
+}
+
+
+def half_blank_files(folder, labels, ending, blank_first):
+    """Two files, one of which has no labels."""
+    folder.mkdir()
+    filled, blank = ("b", "a") if blank_first else ("a", "b")
+    for name, column, scores in ((filled, labels, SCORES[:4]), (blank, None, SCORES[4:])):
+        if ending == "parquet":
+            column = pyarrow.nulls(len(scores)) if column is None else column
+            parquet.write_table(pyarrow.table({"label": column, "score": scores}), folder / f"{name}.parquet")
+        else:
+            column = [""] * len(scores) if column is None else column
+            lines = [f"{label},{score}\n" for label, score in zip(column, scores, strict=True)]
+            (folder / f"{name}.csv").write_text("label,score\n" + "".join(lines))
+    return str(folder / f"*.{ending}")
+
+
+@pytest.mark.parametrize("blank_first", [False, True])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize(("labels", "pos_label"), BLANK_SECOND.values(), ids=BLANK_SECOND)
+def test_a_file_without_any_label_is_read_beside_one_with_labels(tmp_path, labels, pos_label, ending, blank_first):
+    where = half_blank_files(tmp_path / "data", labels, ending, blank_first)
+    expected = tune_threshold(labels, SCORES[:4], pos_label=pos_label)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        cut = tune_frame(where, label="label", score="score", pos_label=pos_label, missing="drop")
+    assert (cut.confusion, cut.fingerprint) == (expected.confusion, expected.fingerprint)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        tune_frame(where, label="label", score="score", by="label", pos_label=pos_label, missing="drop")
+    named = [] if pos_label is None else ["--pos-label", pos_label]
+    by_command = tuned_by_command(where, "--missing", "drop", *named, folder=tmp_path)
+    assert (by_command.confusion, by_command.fingerprint) == (expected.confusion, expected.fingerprint)
+    with pytest.raises(ValueError, match="2 of 6 rows are null"):
+        tune_frame(where, label="label", score="score", pos_label=pos_label)
+
+
+@pytest.mark.parametrize(("labels", "pos_label"), BLANK_SECOND.values(), ids=BLANK_SECOND)
+def test_a_data_set_may_have_files_without_any_label(tmp_path, labels, pos_label):
+    half_blank_files(tmp_path / "data", labels, "parquet", blank_first=False)
+    expected = tune_threshold(labels, SCORES[:4], pos_label=pos_label)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        cut = tune_frame(
+            data_set.dataset(tmp_path / "data"), label="label", score="score", pos_label=pos_label, missing="drop"
+        )
+    assert cut.fingerprint == expected.fingerprint
+
+
+def test_a_blank_column_does_not_hide_that_two_others_differ(tmp_path):
+    for name, label in (("a", ""), ("b", "0"), ("c", "x")):
+        (tmp_path / f"{name}.csv").write_text(f"label,score\n{label},0.5\n{label},0.25\n")
+    with pytest.raises(ValueError, match=r"BIGINT in .*b.csv and of type VARCHAR in .*c.csv"):
+        tune_frame(str(tmp_path / "*.csv"), label="label", score="score", missing="drop")
+
+
 @pytest.mark.parametrize("column", ["label", "score"])
 def test_types_without_a_common_one_are_refused_and_both_files_are_named(tmp_path, column):
     parquet_files(tmp_path, pyarrow.int64(), column=column, rest=["x", "y"])

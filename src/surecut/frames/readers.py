@@ -15,7 +15,7 @@ import pyarrow as pa
 from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, not_doubles
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
-from surecut.frames.paths import Opened, common_type, files_of, opened_csv, opened_parquet
+from surecut.frames.paths import NOTHING, Opened, common_type, files_of, opened_csv, opened_parquet
 from surecut.frames.text_numbers import quoted, text_numbers
 
 
@@ -265,6 +265,7 @@ def _duckdb_type(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     names = {
+        pa.null(): NOTHING,
         pa.bool_(): "BOOLEAN",
         pa.int8(): "TINYINT",
         pa.int16(): "SMALLINT",
