@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
+    from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning
     from surecut.candidates import Hull
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
@@ -37,6 +38,8 @@ _HOME = {
     "MultilabelCut": "surecut.multilabel.cut",
     "PlugInClassifier": "surecut.classifier",
     "PositiveClassWarning": "surecut.positive_class",
+    "AbsentPositiveWarning": "surecut._warnings",
+    "MissingRowsWarning": "surecut._warnings",
     "ScoreSketch": "surecut.sketch",
     "ScoreTally": "surecut.tally",
     "apply_frame": "surecut.frames.tuning",
@@ -50,6 +53,7 @@ _HOME = {
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
 __all__ = [
+    "AbsentPositiveWarning",
     "Certificate",
     "Confusion",
     "Constraint",
@@ -57,6 +61,7 @@ __all__ = [
     "Hull",
     "InfeasibleError",
     "LinearSurrogate",
+    "MissingRowsWarning",
     "MultilabelCut",
     "PlugInClassifier",
     "PositiveClassWarning",

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._missing import Missing
+from surecut._warnings import AbsentPositiveWarning, warn_caller
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -97,6 +100,13 @@ def require_positives(absent: str, metrics: Iterable[Metric]) -> None:
     for metric in metrics:
         if absent and metric.needs_positives:
             raise ValueError(f"{metric.name} is undefined without rows of the positive class: {absent}")
+
+
+def settle_absence(absent: str, metrics: Iterable[Metric] = ()) -> None:
+    """The same; where no metric needs such rows, warn: the positive label may be misspelt."""
+    require_positives(absent, metrics)
+    if absent:
+        warn_caller(f"{absent}: no row is positive, unless pos_label is misspelt", AbsentPositiveWarning)
 
 
 def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_pred") -> NDArray[np.bool_]:
@@ -212,8 +222,6 @@ def without_missing(
 
     That no row is left is an error, unless they `may_be_all` that lack a value.
     """
-    from surecut.frames.columns import Missing
-
     columns = [_as_column(y_true, "y_true"), _as_column(y_score, "y_score", _two_dimensional_scores)]
     columns += [] if sample_weight is None else [_as_column(sample_weight, "sample_weight")]
     require_same_length(**dict(zip(("y_true", "y_score", "sample_weight"), columns, strict=False)))

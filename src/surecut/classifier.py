@@ -345,7 +345,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         require_whole(np.ones(1) if weights is None else weights, self.weights)
         if self.confidence is None:
             return
-        weighted = without_ones(weights) is not None
+        weighted = weights is not None and without_ones(weights, len(weights)) is not None
         if weighted:
             require_counts(self.weights, "confidence=")
         if groups is not None and (weighted or self.constraint is not None):

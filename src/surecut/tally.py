@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_doubles, as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import (
+    as_doubles,
+    as_labels,
+    as_scores,
+    as_weights,
+    require_no_nan,
+    require_same_length,
+    settle_absence,
+)
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
@@ -82,6 +90,7 @@ class ScoreTally:
         labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         require_no_nan(scores)
+        settle_absence(labels.absent)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
         return replace(tally_rows(scores, labels.is_positive(), weights), pos_label=pos_label)
 

@@ -15,8 +15,8 @@ from surecut._inputs import (
     as_weights,
     check_missing,
     require_no_nan,
-    require_positives,
     require_same_length,
+    settle_absence,
     without_missing,
 )
 from surecut.constraints import ConstraintLike, parse_constraints
@@ -136,7 +136,7 @@ def tune_threshold(
     if missing == "drop":
         y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
     labels = as_labels(y_true, pos_label=pos_label, check=False)
-    require_positives(labels.absent, metrics)
+    settle_absence(labels.absent, metrics)
     scores = as_scores(y_score)
     require_same_length(y_true=labels, y_score=scores)
     row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))

@@ -22,6 +22,7 @@ from sklearn.multiclass import OneVsRestClassifier
 import surecut
 from surecut import (
     Cut,
+    MissingRowsWarning,
     MultilabelCut,
     PlugInClassifier,
     ScoreSketch,
@@ -31,7 +32,6 @@ from surecut import (
     tune_threshold,
 )
 from surecut.confusion import Confusion
-from surecut.frames.columns import MissingRowsWarning
 from surecut.metrics import CATALOGUE, Utility, get_metric
 from surecut.positive_class import warn_of_assumed_positive
 
@@ -129,6 +129,63 @@ def test_boolean_labels_do_not_make_booleans_of_later_ones(tmp_path):
     parquet_files(tmp_path, pyarrow.bool_(), column="label", rest=[0, 1])
     cut = tune_frame(str(tmp_path), label="label", score="score")
     assert cut.threshold == tune_threshold(LABELS, SCORES).threshold
+
+
+BLANK_SECOND = {
+    "labels": ([0, 0, 1, 1], None),
+    "text labels": (["ham", "ham", "spam", "spam"], "spam"),
+}
+
+
+def half_blank_files(folder, labels, ending, blank_first):
+    """Two files, one of which has no labels."""
+    folder.mkdir()
+    filled, blank = ("b", "a") if blank_first else ("a", "b")
+    for name, column, scores in ((filled, labels, SCORES[:4]), (blank, None, SCORES[4:])):
+        if ending == "parquet":
+            column = pyarrow.nulls(len(scores)) if column is None else column
+            parquet.write_table(pyarrow.table({"label": column, "score": scores}), folder / f"{name}.parquet")
+        else:
+            column = [""] * len(scores) if column is None else column
+            lines = [f"{label},{score}\n" for label, score in zip(column, scores, strict=True)]
+            (folder / f"{name}.csv").write_text("label,score\n" + "".join(lines))
+    return str(folder / f"*.{ending}")
+
+
+@pytest.mark.parametrize("blank_first", [False, True])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize(("labels", "pos_label"), BLANK_SECOND.values(), ids=BLANK_SECOND)
+def test_a_file_without_any_label_is_read_beside_one_with_labels(tmp_path, labels, pos_label, ending, blank_first):
+    where = half_blank_files(tmp_path / "data", labels, ending, blank_first)
+    expected = tune_threshold(labels, SCORES[:4], pos_label=pos_label)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        cut = tune_frame(where, label="label", score="score", pos_label=pos_label, missing="drop")
+    assert (cut.confusion, cut.fingerprint) == (expected.confusion, expected.fingerprint)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        tune_frame(where, label="label", score="score", by="label", pos_label=pos_label, missing="drop")
+    named = [] if pos_label is None else ["--pos-label", pos_label]
+    by_command = tuned_by_command(where, "--missing", "drop", *named, folder=tmp_path)
+    assert (by_command.confusion, by_command.fingerprint) == (expected.confusion, expected.fingerprint)
+    with pytest.raises(ValueError, match="2 of 6 rows are null"):
+        tune_frame(where, label="label", score="score", pos_label=pos_label)
+
+
+@pytest.mark.parametrize(("labels", "pos_label"), BLANK_SECOND.values(), ids=BLANK_SECOND)
+def test_a_data_set_may_have_files_without_any_label(tmp_path, labels, pos_label):
+    half_blank_files(tmp_path / "data", labels, "parquet", blank_first=False)
+    expected = tune_threshold(labels, SCORES[:4], pos_label=pos_label)
+    with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
+        cut = tune_frame(
+            data_set.dataset(tmp_path / "data"), label="label", score="score", pos_label=pos_label, missing="drop"
+        )
+    assert cut.fingerprint == expected.fingerprint
+
+
+def test_a_blank_column_does_not_hide_that_two_others_differ(tmp_path):
+    for name, label in (("a", ""), ("b", "0"), ("c", "x")):
+        (tmp_path / f"{name}.csv").write_text(f"label,score\n{label},0.5\n{label},0.25\n")
+    with pytest.raises(ValueError, match=r"BIGINT in .*b.csv and of type VARCHAR in .*c.csv"):
+        tune_frame(str(tmp_path / "*.csv"), label="label", score="score", missing="drop")
 
 
 @pytest.mark.parametrize("column", ["label", "score"])
@@ -493,8 +550,7 @@ def asked(labels, pos_label):
     """The same question to every function that takes labels."""
     scores = [0.25, 0.5, 0.75]
     yield lambda metric: tune_threshold(labels, scores, metric=metric, pos_label=pos_label)
-    tally = ScoreTally.from_scores(labels, scores, pos_label=pos_label)
-    yield lambda metric: tally.best_cut(metric)
+    yield lambda metric: ScoreTally.from_scores(labels, scores, pos_label=pos_label).best_cut(metric)
     columns = {"label": list(np.asarray(labels).tolist()), "score": scores, "key": ["a", "a", "b"]}
     for name, make in ENGINES.items():
         frame = make(columns)
@@ -507,7 +563,12 @@ def asked(labels, pos_label):
 @pytest.mark.parametrize(("labels", "pos_label"), NEGATIVES.values(), ids=NEGATIVES)
 def test_rows_without_a_positive_are_taken_whatever_the_labels_are(labels, pos_label):
     for ask in asked(labels, pos_label):
-        cut = ask("accuracy")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            cut = ask("accuracy")
+        absent = [one for one in told if one.category is surecut.AbsentPositiveWarning]
+        assert len(absent) == (pos_label is not None)
+        assert all(one.filename == __file__ for one in absent)
         assert cut.value == 1.0
         assert np.all(cut.confusion.tp + cut.confusion.fp == 0)
         with pytest.raises(ValueError, match="f1 is undefined without rows of the positive class") as told:
@@ -516,6 +577,34 @@ def test_rows_without_a_positive_are_taken_whatever_the_labels_are(labels, pos_l
             f"pos_label={pos_label!r} is none of the labels in" in str(told.value)
             and f"which are all {np.asarray(labels).tolist()[0]!r}" in str(told.value)
         )
+
+
+def test_a_positive_label_that_no_row_has_is_told_at_the_callers_line():
+    labels, scores = ["spam"] * 3, [0.1, 0.2, 0.3]
+    for ask in (
+        lambda: tune_threshold(labels, scores, pos_label="Spam", metric="accuracy"),
+        lambda: ScoreTally.from_scores(labels, scores, pos_label="Spam"),
+        lambda: Confusion.from_predictions(labels, labels, pos_label="Spam"),
+    ):
+        with pytest.warns(surecut.AbsentPositiveWarning, match="pos_label='Spam' is none of .* all 'spam'") as told:
+            ask()
+        assert [one.filename for one in told] == [__file__]
+
+
+@pytest.mark.parametrize("kind", ["arrays", "pandas", "lazy", "by"])
+def test_dropped_rows_are_told_at_the_callers_line(kind):
+    frame = pandas.DataFrame({"label": [0, 1, 1, 0], "score": [0.25, 0.5, np.nan, 0.75]})
+    lazy = polars.from_pandas(frame).lazy()
+    columns = {"label": "label", "score": "score", "missing": "drop"}
+    ask = {
+        "arrays": lambda: tune_threshold(frame["label"], frame["score"], missing="drop"),
+        "pandas": lambda: tune_frame(frame, **columns),
+        "lazy": lambda: tune_frame(lazy, **columns),
+        "by": lambda: tune_frame(frame, **columns, by="label", average="micro", metric="accuracy"),
+    }[kind]
+    with pytest.warns(MissingRowsWarning) as told:
+        ask()
+    assert [one.filename for one in told] == [__file__]
 
 
 @pytest.mark.parametrize("labels", [["legit", "maybe", "legit"], [2, 4, 2]], ids=["text", "numbers"])

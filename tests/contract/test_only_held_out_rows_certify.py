@@ -575,6 +575,39 @@ def test_weights_of_one_need_no_word(tuned, other):
     assert certify(cut, *other, sample_weight=np.ones(1000), groups=groups) == certify(cut, *other, groups=groups)
 
 
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(3), "1000 rows, 3 weights"),
+        (np.ones((1000, 1)), "one-dimensional"),
+        (1.0, "one column"),
+        (np.ones(0), "empty"),
+        (np.full(1000, np.nan), "finite"),
+    ],
+    ids=["too few", "two-dimensional", "a single number", "none", "nan"],
+)
+def test_weights_are_checked_before_those_of_one_are_left_out(weight, message, tuned, other, labelled):
+    cut = tune_threshold(*tuned)
+    for method in ("holdout", "uniform", "bootstrap"):
+        with pytest.raises(ValueError, match=message):
+            certify(cut, *other, sample_weight=weight, method=method)
+    Y, S = labelled
+    with pytest.raises(ValueError, match=f"{message}|600 rows"):
+        certify(tune_thresholds(Y[:600], S[:600]), Y[600:], S[600:], sample_weight=weight)
+    with pytest.raises(ValueError, match="either rows or their tally"):
+        certify(cut, tally=ScoreTally.from_scores(*other), sample_weight=weight)
+
+
+def test_weights_that_are_passed_as_their_meaning_are_an_error(tuned, other):
+    for attempt in (
+        lambda: certify(tune_threshold(*tuned), *other, weights=np.ones(1000)),
+        lambda: tune_threshold(*tuned, weights=np.ones(1000)),
+        lambda: PlugInClassifier(LogisticRegression(), weights=np.ones(1000)).fit(tuned[1][:, None], tuned[0]),
+    ):
+        with pytest.raises(TypeError, match="sample_weight="):
+            attempt()
+
+
 def test_counts_are_rows_by_every_method(tuned, other):
     cut = tune_threshold(*tuned)
     counts = np.random.default_rng(8).integers(1, 4, 1000)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut import certify, tune_frame, tune_threshold
+from surecut import MissingRowsWarning, certify, tune_frame, tune_threshold
 from surecut.frames import by_group, grouped
-from surecut.frames.columns import MissingRowsWarning
 from surecut.rows import SourceChangedError
 
 duckdb = pytest.importorskip("duckdb")

@@ -7,9 +7,8 @@ import decimal
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, apply_frame, certify, tune_frame, tune_threshold
+from surecut import MissingRowsWarning, ScoreTally, apply_frame, certify, tune_frame, tune_threshold
 from surecut.constraints import InfeasibleError
-from surecut.frames.columns import MissingRowsWarning
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

@@ -149,7 +149,9 @@ def certificate(
     if held_out not in (None, True, False):
         raise ValueError(f"held_out must be True, False or None, got {held_out!r}")
     check_weights(weights)
-    sample_weight = without_ones(sample_weight)
+    if sample_weight is not None and np.ndim(y_score):
+        rows = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
+        sample_weight = without_ones(sample_weight, rows)
     _check_metric(cut.metric)
     if isinstance(cut, MultilabelCut):
         if isinstance(tally, ScoreTally):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut._inputs import as_weights
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ def require_counts(weights: str | None, what: str) -> None:
 
 def check_weights(weights: str | None) -> None:
     """Raise where the meaning of weights is none that we know."""
+    if weights is not None and not isinstance(weights, str):
+        raise TypeError(
+            f"weights must be {' or '.join(map(repr, WEIGHTS))}, which says what weights mean, got "
+            f"{type(weights).__name__}: the weights themselves are sample_weight="
+        )
     if weights is not None and weights not in WEIGHTS:
         raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, or None, got {weights!r}")
 
@@ -98,9 +104,9 @@ def not_whole(example: float | None = None) -> ValueError:
     )
 
 
-def without_ones(sample_weight: ArrayLike | None) -> ArrayLike | None:
-    """The weights, or None where they are all 1 and say nothing."""
-    if sample_weight is None or not np.size(sample_weight):
-        return sample_weight
-    weights = np.asarray(sample_weight)
-    return None if weights.dtype.kind in "iuf" and (weights == 1).all() else sample_weight
+def without_ones(sample_weight: ArrayLike | None, rows: int) -> NDArray[np.float64] | None:
+    """The weights of so many rows, checked, or None where they are all 1 and say nothing."""
+    if sample_weight is None:
+        return None
+    weights = as_weights(sample_weight, rows)
+    return None if (weights == 1).all() else weights

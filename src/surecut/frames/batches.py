@@ -29,12 +29,13 @@ from surecut._inputs import (
     as_doubles,
     as_labels,
     not_doubles,
-    require_positives,
+    settle_absence,
 )
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
+from surecut._missing import Missing
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
-from surecut.frames.columns import Columns, Missing
+from surecut.frames.columns import Columns
 from surecut.overlap import RowSample, positions
 from surecut.rows import (
     NO_WEIGHTS,
@@ -327,7 +328,7 @@ class BatchRows:
         negative, positive = found.counts.rows.sum(axis=0)
         if found.strangers or self._label.looks_wrong(saw_positive=bool(positive)):
             labels = as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
-            require_positives(labels.absent, [objective.metric for objective in self.objectives])
+            settle_absence(labels.absent, [objective.metric for objective in self.objectives])
             if found.strangers:
                 raise SourceChangedError
         if not negative + positive:

@@ -1,12 +1,11 @@
-"""Which columns of a frame play which part, and what happens to rows that lack a value."""
+"""Which columns of a frame play which part, and which values are NaN."""
 
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -53,36 +52,3 @@ def is_nan_sql(number: str) -> str:
     [(False,), (True,), (False,)]
     """
     return f"(isnan({number}) OR NOT exp(-abs({number})) <= 1)"
-
-
-class Missing(NamedTuple):
-    """How many rows lack a score, a label, a weight or a group key; each row is counted once."""
-
-    score: int = 0
-    label: int = 0
-    weight: int = 0
-    key: int = 0
-
-    def plus(self, other: Missing) -> Missing:
-        return Missing(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-    def settle(self, policy: str, rows: int, may_be_all: bool = False) -> None:
-        """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows.
-
-        "drop quietly" is for further questions to the same rows. If all rows lack a value, it is an error, unless they
-        `may_be_all` that is left out of more.
-        """
-        found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
-        if not found:
-            return
-        listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
-        if policy == "error":
-            raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
-        if sum(self) == rows and not may_be_all:
-            raise ValueError(f"{listed}: nothing is left to tune on")
-        if policy == "drop":
-            warnings.warn(f"dropped rows: {listed}", MissingRowsWarning, stacklevel=2)
-
-
-class MissingRowsWarning(UserWarning):
-    """Rows without a score, a label or a weight were left out, as asked."""

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, require_positives
+from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, settle_absence
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
+from surecut._missing import Missing
 from surecut.candidates import Sample, candidates_of
 from surecut.constraints import InfeasibleError, listed
 from surecut.counts import Counts
-from surecut.frames.columns import Columns, Missing, is_nan
+from surecut.frames.columns import Columns, is_nan
 from surecut.overlap import RowSample
 from surecut.rows import SourceChangedError
 from surecut.search import Bins, Objective, needed_bins, require_defined
@@ -297,7 +298,7 @@ class GroupedRows:
             other = (
                 found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
             )
-            require_positives(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
+            settle_absence(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
         if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
             raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
 

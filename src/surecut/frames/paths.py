@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +21,9 @@ from surecut.frames.text_numbers import literal, quoted
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 BITS |= {f"U{name}": bits for name, bits in BITS.items()}
 """DuckDB's integers."""
+
+NOTHING = '"NULL"'
+"""The type of a column without any value, as DuckDB calls it: every other type holds its values."""
 
 Types = dict[str, str]
 """Names of columns and their types, as DuckDB calls them."""
@@ -86,7 +89,8 @@ def opened_parquet(connection: Any, files: Sequence[str]) -> Opened:
         schemas.setdefault(file, []).append(column)
     ordered = list(files) if set(files) == set(schemas) else list(schemas)
     runs = [list(run) for _, run in groupby(ordered, key=schemas.__getitem__)]
-    return _joined(connection, runs, lambda run: f"read_parquet({names_sql(run)})")
+    sources = [f"read_parquet({names_sql(run)})" for run in runs]
+    return _joined(runs, sources, [described(connection, source) for source in sources])
 
 
 def opened_csv(connection: Any, files: Sequence[str], numbers: Iterable[str | None] = ()) -> Opened:
@@ -97,6 +101,10 @@ def opened_csv(connection: Any, files: Sequence[str], numbers: Iterable[str | No
         return f"read_csv({names_sql(run)})"
 
     guessed = {one: described(connection, read([one])) for one in files}
+    for column in _mixed(guessed.values()):
+        for one, types in guessed.items():
+            if types.get(column) == "VARCHAR" and not _has_text(connection, read([one]), column):
+                types[column] = NOTHING
     runs = [list(run) for _, run in groupby(files, key=lambda one: list(guessed[one].items()))]
 
     def exact(run: Sequence[str]) -> str:
@@ -107,7 +115,25 @@ def opened_csv(connection: Any, files: Sequence[str], numbers: Iterable[str | No
         replaced = ", ".join(f"{(_number if name in wanted else _integer)(name)} AS {quoted(name)}" for name in whole)
         return f"(SELECT * REPLACE ({replaced}) FROM read_csv({names_sql(run)}, types = {{{as_text}}}))"
 
-    return _joined(connection, runs, exact)
+    sources = [exact(run) for run in runs]
+    blank = [{name: kind for name, kind in guessed[run[0]].items() if kind == NOTHING} for run in runs]
+    found = [described(connection, source) | nothing for source, nothing in zip(sources, blank, strict=True)]
+    return _joined(runs, sources, found)
+
+
+def _mixed(found: Iterable[Types]) -> list[str]:
+    """The columns that have several types, and are text in some file."""
+    kinds: dict[str, set[str]] = {}
+    for types in found:
+        for name, kind in types.items():
+            kinds.setdefault(name, set()).add(kind)
+    return [name for name, several in kinds.items() if len(several) > 1 and "VARCHAR" in several]
+
+
+def _has_text(connection: Any, source: str, column: str) -> bool:
+    """Whether a column of text has any; DuckDB takes a column for text too if all of it is blank."""
+    asked = f"SELECT 1 FROM {source} WHERE trim({quoted(column)}) <> '' LIMIT 1"
+    return connection.execute(asked).fetchone() is not None
 
 
 def described(connection: Any, source: str) -> Types:
@@ -122,9 +148,13 @@ def common_type(first: str, second: str) -> str | None:
     ('DOUBLE', 'INTEGER', 'DOUBLE')
     >>> common_type("TINYINT", "UTINYINT"), common_type("BIGINT", "VARCHAR")
     ('SMALLINT', None)
+    >>> common_type(NOTHING, "VARCHAR")
+    'VARCHAR'
     """
-    if first == second:
+    if first == second or second == NOTHING:
         return first
+    if first == NOTHING:
+        return second
     if not (_is_number(first) and _is_number(second)):
         return None
     if any(kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL") for kind in (first, second)):
@@ -147,12 +177,10 @@ def _conflict(column: str, first: tuple[str, str], second: tuple[str, str]) -> s
     )
 
 
-def _joined(connection: Any, runs: list[list[str]], read: Callable[[Sequence[str]], str]) -> Opened:
+def _joined(runs: list[list[str]], sources: list[str], found: list[Types]) -> Opened:
     """Runs of files that are alike, one after the other, each column cast to what all of them have in common."""
     if len(runs) == 1:
-        source = read(runs[0])
-        return Opened(source, described(connection, source), {})
-    found = [described(connection, read(run)) for run in runs]
+        return Opened(sources[0], found[0], {})
     types: Types = {}
     conflicts: dict[str, str] = {}
     for column in dict.fromkeys(name for one in found for name in one):
@@ -164,15 +192,16 @@ def _joined(connection: Any, runs: list[list[str]], read: Callable[[Sequence[str
                 break
             widened = one[column] if common is None else common_type(common, one[column])
             if widened is None:
-                conflicts[column] = _conflict(column, (runs[0][0], found[0][column]), (run[0], one[column]))
+                typed = next(place for place, types_ in enumerate(found) if types_[column] != NOTHING)
+                conflicts[column] = _conflict(column, (runs[typed][0], found[typed][column]), (run[0], one[column]))
                 break
             common = widened
         if common is not None and column not in conflicts:
             types[column] = common
     selects = []
-    for run, one in zip(runs, found, strict=True):
+    for source, one in zip(sources, found, strict=True):
         columns = (f"{_cast(name, one[name], kind)} AS {quoted(name)}" for name, kind in types.items())
-        selects.append(f"SELECT {', '.join(columns) or 'NULL AS nothing'} FROM {read(run)}")
+        selects.append(f"SELECT {', '.join(columns) or 'NULL AS nothing'} FROM {source}")
     return Opened(f"({' UNION ALL '.join(selects)})", types, conflicts)
 
 
@@ -185,6 +214,8 @@ def _cast(column: str, kind: str, wanted: str) -> str:
     name = quoted(column)
     if kind == wanted:
         return name
+    if kind == NOTHING:
+        return f"CAST(NULL AS {wanted})"
     if wanted != "DOUBLE" or BITS.get(kind, 0) < 64:
         return f"CAST({name} AS {wanted})"
     exact = f"{name} BETWEEN -{LARGEST_EXACT_INTEGER} AND {LARGEST_EXACT_INTEGER}"

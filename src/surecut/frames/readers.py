@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, not_doubles
+from surecut._warnings import warn_caller
 from surecut.frames.batches import BATCH, Range
 from surecut.frames.columns import Columns
-from surecut.frames.paths import Opened, common_type, files_of, opened_csv, opened_parquet
+from surecut.frames.paths import NOTHING, Opened, common_type, files_of, opened_csv, opened_parquet
 from surecut.frames.text_numbers import quoted, text_numbers
 
 
@@ -214,7 +214,7 @@ def _with_numbers(path: str, relation: Any, numbers: Iterable[str | None]) -> An
             continue
         found = text_numbers(column, lambda select: relation.aggregate(select).fetchall()[0])
         if found.in_percent:
-            warnings.warn(f"{column} is in percent in {path}: it is divided by 100", PercentWarning, stacklevel=2)
+            warn_caller(f"{column} is in percent in {path}: it is divided by 100", PercentWarning)
         replaced.append(f"{found.sql} AS {quoted(column)}")
     return relation.project(f"* REPLACE ({', '.join(replaced)})") if replaced else relation
 
@@ -265,6 +265,7 @@ def _duckdb_type(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     names = {
+        pa.null(): NOTHING,
         pa.bool_(): "BOOLEAN",
         pa.int8(): "TINYINT",
         pa.int16(): "SMALLINT",

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights, check_missing, require_positives
+from surecut._inputs import as_labels, as_scores, as_weights, check_missing, settle_absence
+from surecut._missing import Missing
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.cut import Cut
-from surecut.frames.columns import Columns, Missing, is_nan
+from surecut.frames.columns import Columns, is_nan
 from surecut.metrics import get_metric
 from surecut.rows import ArrayRows
 from surecut.search import Objective, search
@@ -273,7 +274,7 @@ def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str, object
         return values.astype(frame[name].drop_nulls().to_numpy().dtype) if gone.any() else values
 
     labels = as_labels(column(columns.label), pos_label=columns.pos_label, name=columns.label, check=False)
-    require_positives(labels.absent, [objective.metric for objective in objectives])
+    settle_absence(labels.absent, [objective.metric for objective in objectives])
     scores = as_scores(column(columns.score), columns.score)
     weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
     return ArrayRows.of(scores, labels, weights)
