@@ -21,8 +21,7 @@ class Missing(NamedTuple):
     def settle(self, policy: str, rows: int, may_be_all: bool = False) -> None:
         """Raise, or with `missing="drop"` warn, where rows were left out. `rows` is the number of all rows.
 
-        "drop quietly" is for further questions to the same rows. If all rows lack a value, it is an error, unless they
-        `may_be_all` that is left out of more.
+        If all rows lack a value, it is an error, unless they `may_be_all` that is left out of more.
         """
         found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
         if not found:

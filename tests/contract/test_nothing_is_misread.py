@@ -10,6 +10,7 @@ import sqlite3
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -889,3 +890,36 @@ def test_a_comma_that_can_only_be_decimal_is_read(tmp_path, scores):
     expected = tune_threshold([0, 1, 0, 1], numbers)
     assert tune_frame(path, label="label", score="score").threshold == expected.threshold
     assert tuned_by_command(path, folder=tmp_path).threshold == expected.threshold
+
+
+# --- Folders that are named like columns ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
+def test_a_folder_named_like_a_column_does_not_replace_it(ending, tmp_path):
+    random = np.random.default_rng(0)
+    score = random.random(200)
+    frame = pd.DataFrame({"y": (random.random(200) < score).astype(int), "p": score})
+    expected = tune_threshold(frame["y"], frame["p"])
+    folder = tmp_path / "p=0.7"
+    folder.mkdir()
+    path = folder / f"rows{ending}"
+    if ending == ".parquet":
+        frame.to_parquet(path)
+    elif ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    out = tmp_path / "cut.json"
+    run("tune", path, "--label", "y", "--score", "p", "--out", out)
+    assert Cut.load(out).threshold == pytest.approx(expected.threshold, rel=1e-12)
+    if ending != ".jsonl":
+        assert tune_frame(str(path), label="y", score="p").threshold == expected.threshold
+
+
+def test_a_folder_that_no_column_is_named_like_is_a_column(tmp_path):
+    frame = pd.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]})
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        frame.to_parquet(tmp_path / f"day={day}" / "rows.parquet")
+    assert len(tune_frame(str(tmp_path / "*" / "*.parquet"), label="y", score="p", by="day")) == 2

@@ -28,7 +28,7 @@ from surecut._inputs import require_positives
 from surecut.cli.positives import TableError, as_label, positive_of, some
 from surecut.cut import replaced
 from surecut.frames.columns import is_nan_sql
-from surecut.frames.paths import described, files_of, is_same_file, names_sql, opened_parquet
+from surecut.frames.paths import described, files_of, is_same_file, names_sql, opened_parquet, own_columns
 from surecut.frames.text_numbers import literal, quoted, text_numbers
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class Table:
             self._files = [self._spooled()] if source == "-" else _files_of(source)
             self._reader = _reader_of(self._files, self.name)
             self._options = self._reading(as_text, exact)
+            if self._reader != "parquet":
+                self._options += own_columns(self.connection, f"read_{self._reader}", self._files, self._options)
             self._conflicts: dict[str, str] = {}
             self._parquet = ""
             self.types = self._open()

@@ -235,9 +235,8 @@ class Groups:
 
     def pooled(self, objectives: list[Objective]) -> list[Cut]:
         """The cuts of all rows together."""
-        together = self.rows
-        if together.missing == "drop":
-            together = replace(together, missing="drop quietly")  # it was said how many
+        self._totals  # noqa: B018  # it checks the rows, and says what there is to say of them
+        together = replace(self.rows, was_checked=True)
         if all(objective.can_be_bounded for objective in objectives):
             return search_groups(together, objectives)
         candidates = together.tally().candidates

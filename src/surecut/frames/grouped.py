@@ -89,6 +89,8 @@ class GroupedRows:
     missing: str = "error"
     metrics: tuple[Metric, ...] = ()
     """What the rows are asked for: some metrics need rows of the positive class."""
+    was_checked: bool = False
+    """Whether these are further questions to rows that were checked, of which there is nothing more to say."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -281,7 +283,8 @@ class GroupedRows:
         if not total:
             raise ValueError("the frame holds no rows: at least one is needed")
         missing = Missing(score=rows[NO_SCORE], label=rows[NO_LABEL], weight=rows[NO_WEIGHT], key=rows[NO_KEY])
-        missing.settle(self.missing, total)
+        if not self.was_checked:
+            missing.settle(self.missing, total)
         if rows[TOO_LARGE]:
             raise ValueError(
                 f"{self.columns.score} holds integers beyond 2**53 in {rows[TOO_LARGE]:,} rows, where float64 cannot "
@@ -298,7 +301,8 @@ class GroupedRows:
             other = (
                 found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
             )
-            settle_absence(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
+            if not self.was_checked:
+                settle_absence(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
         if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
             raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
 

@@ -55,6 +55,19 @@ def names_sql(files: Iterable[str]) -> str:
     return f"[{', '.join(literal(one if is_remote(one) else glob.escape(one)) for one in files)}]"
 
 
+def own_columns(connection: Any, reader: str, files: Sequence[str], options: str = "") -> str:
+    """An option for DuckDB's reader that leaves folders such as ``day=1`` alone, where files have the column as well.
+
+    Otherwise DuckDB puts what the folder says in the place of what the rows say.
+    """
+    folders = {part.partition("=")[0].casefold() for one in files for part in Path(one).parent.parts if "=" in part}
+    if not folders:
+        return ""
+    alone = ", hive_partitioning = false"
+    known = described(connection, f"{reader}({names_sql(files[:1])}{options}{alone})")
+    return alone if folders & {name.casefold() for name in known} else ""
+
+
 def is_same_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
     """Whether two paths lead to one file: by the same name, a link, or another way there."""
     one, other = Path(first), Path(second)
@@ -80,7 +93,8 @@ class Opened:
 
 def opened_parquet(connection: Any, files: Sequence[str]) -> Opened:
     """Parquet files as one table."""
-    plain = f"read_parquet({names_sql(files)})"
+    alone = own_columns(connection, "read_parquet", files)
+    plain = f"read_parquet({names_sql(files)}{alone})"
     if len(files) == 1 and not is_remote(files[0]):
         return Opened(plain, described(connection, plain), {})
     facts = "file_name, name, type, type_length, num_children, converted_type, scale, precision, logical_type"
@@ -89,16 +103,17 @@ def opened_parquet(connection: Any, files: Sequence[str]) -> Opened:
         schemas.setdefault(file, []).append(column)
     ordered = list(files) if set(files) == set(schemas) else list(schemas)
     runs = [list(run) for _, run in groupby(ordered, key=schemas.__getitem__)]
-    sources = [f"read_parquet({names_sql(run)})" for run in runs]
+    sources = [f"read_parquet({names_sql(run)}{alone})" for run in runs]
     return _joined(runs, sources, [described(connection, source) for source in sources])
 
 
 def opened_csv(connection: Any, files: Sequence[str], numbers: Iterable[str | None] = ()) -> Opened:
     """CSV files as one table; columns that should be `numbers` are doubles where they look like integers."""
     wanted = set(numbers)
+    alone = own_columns(connection, "read_csv", files)
 
     def read(run: Sequence[str]) -> str:
-        return f"read_csv({names_sql(run)})"
+        return f"read_csv({names_sql(run)}{alone})"
 
     guessed = {one: described(connection, read([one])) for one in files}
     for column in _mixed(guessed.values()):
@@ -113,7 +128,7 @@ def opened_csv(connection: Any, files: Sequence[str], numbers: Iterable[str | No
             return read(run)
         as_text = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in whole)
         replaced = ", ".join(f"{(_number if name in wanted else _integer)(name)} AS {quoted(name)}" for name in whole)
-        return f"(SELECT * REPLACE ({replaced}) FROM read_csv({names_sql(run)}, types = {{{as_text}}}))"
+        return f"(SELECT * REPLACE ({replaced}) FROM read_csv({names_sql(run)}{alone}, types = {{{as_text}}}))"
 
     sources = [exact(run) for run in runs]
     blank = [{name: kind for name, kind in guessed[run[0]].items() if kind == NOTHING} for run in runs]
