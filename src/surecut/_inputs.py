@@ -149,7 +149,7 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
         kind = "text" if scores.dtype.kind in "US" else f"values of type {scores.dtype}"
         raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
     if scores.dtype.kind == "O":
-        inexact = [value for value in scores.tolist() if not _fits_double(value)]
+        inexact = [value for value in scores.tolist() if not fits_double(value)]
     elif scores.dtype.kind == "f":
         inexact = scores[(doubles.astype(scores.dtype) != scores) & ~np.isnan(scores)].tolist()
     else:
@@ -167,13 +167,14 @@ def not_doubles(name: str, such: Any, count: int) -> ValueError:
     )
 
 
-def _fits_double(value: Any) -> bool:
-    """Whether a number of Python's own has a double that no other such number has: up to 15 decimal digits."""
+def fits_double(value: Any) -> bool:
+    """Whether a number of Python's own has a double to itself: up to 15 decimal digits, or the text of a double."""
     if isinstance(value, Decimal):
         return (
             not value.is_finite()
             or len(value.normalize().as_tuple().digits) <= EXACT_DIGITS
             or Decimal(float(value)) == value
+            or Decimal(repr(float(value))) == value
         )
     return not isinstance(value, Fraction) or Fraction(float(value)) == value
 

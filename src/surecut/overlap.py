@@ -39,6 +39,10 @@ LABELS, LABELS_SIZE = 16, 1024
 LEAST = 10
 """Of samples with fewer distinct rows than this nothing can be told, where they share one."""
 
+ENOUGH = 20
+"""So many of the rows that are looked up, and of the new ones, must stand alone or in twos (all, if there are fewer):
+where nearly all rows are tied, the few that are not say little of how often scores coincide by chance."""
+
 LEVEL = 1e-3
 """Other rows are taken for seen ones with about this probability, or less."""
 
@@ -346,13 +350,14 @@ class _Comparison(NamedTuple):
     rows: int
     twins: int
     single: int
+    is_enough: bool
 
     def is_significant(self, level: float) -> bool:
-        return _tail(self.found, self.looked_up, self.twins, self.rows) <= level
+        return self.is_enough and _tail(self.found, self.looked_up, self.twins, self.rows) <= level
 
     def can_tell(self, level: float) -> bool:
         """Whether half of the rows that could be shared would be significant."""
-        if not self.looked_up or not self.rows:
+        if not self.is_enough:
             return False
         chance = self.twins / self.rows
         half = chance * self.looked_up + (1 - chance) * min(self.looked_up, self.single) / 2
@@ -365,12 +370,14 @@ def _compared(known: _Cells, new: _Cells, grid: _Grid) -> _Comparison:
     once, twice = (int(np.count_nonzero(new.counts == number * times)) for number in (1, 2))
     # Of a pair of twins both match or neither: they count as one.
     is_fine = not twice and grid in (_Grid(), _Grid(single=True))
+    looked_up = int(np.count_nonzero(found <= times))
     return _Comparison(
-        looked_up=int(np.count_nonzero(found <= times)),
+        looked_up=looked_up,
         found=int(np.count_nonzero(found == times)),
         rows=(once // 2 if twice else once) + twice + min(UNTIED, once**2 // PAIRS) * is_fine,
         twins=twice,
         single=once,
+        is_enough=looked_up >= min(ENOUGH, len(found)) and once + twice >= min(ENOUGH, len(new.counts)),
     )
 
 

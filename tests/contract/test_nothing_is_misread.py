@@ -568,7 +568,7 @@ def test_rows_without_a_positive_are_taken_whatever_the_labels_are(labels, pos_l
             warnings.simplefilter("always")
             cut = ask("accuracy")
         absent = [one for one in told if one.category is surecut.AbsentPositiveWarning]
-        assert len(absent) == (pos_label is not None)
+        assert bool(absent) == (pos_label is not None)
         assert all(one.filename == __file__ for one in absent)
         assert cut.value == 1.0
         assert np.all(cut.confusion.tp + cut.confusion.fp == 0)
@@ -650,6 +650,37 @@ def test_check_reads_new_rows_without_a_positive(tmp_path, negative):
     told = run("check", new, "--cut", tmp_path / "cut.json", code=3)
     assert "--pos-label" not in told
     assert "0 %" in told or "0.00" in told or "0%" in told
+
+
+# Decimals
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-7])
+def test_decimals_that_are_the_text_of_doubles_are_taken(tmp_path, scale):
+    rng = np.random.default_rng(0)
+    doubles = (rng.random(300) * scale).tolist()
+    labels = (rng.random(300) < 0.5).tolist()
+    texts = [decimal.Decimal(repr(one)) for one in doubles]
+    expected = tune_threshold(labels, doubles)
+    assert tune_threshold(labels, texts).fingerprint == expected.fingerprint
+    table = pyarrow.table({"label": labels, "score": pyarrow.array(texts, pyarrow.decimal128(38, 27))})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    for frame in (table, str(tmp_path / "rows.parquet"), polars.from_arrow(table).lazy()):
+        cut = tune_frame(frame, label="label", score="score")
+        assert (cut.threshold, cut.fingerprint) == (expected.threshold, expected.fingerprint)
+
+
+def test_decimals_between_doubles_are_refused(tmp_path):
+    one = 0.1234567890123456
+    between = (decimal.Decimal(one) + decimal.Decimal(math.nextafter(one, 1))) / 2
+    between = between.quantize(decimal.Decimal(10) ** -20)
+    table = pyarrow.table({"label": [0, 1], "score": pyarrow.array([between, 1], pyarrow.decimal128(38, 20))})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="1 numbers, such as"):
+        tune_threshold([0, 1], [between, decimal.Decimal(1)])
+    for frame in (table, str(tmp_path / "rows.parquet"), polars.from_arrow(table).lazy()):
+        with pytest.raises(ValueError, match="1 numbers, such as"):
+            tune_frame(frame, label="label", score="score")
 
 
 # Metadata routing

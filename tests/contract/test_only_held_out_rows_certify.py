@@ -370,6 +370,26 @@ def test_other_rows_are_hardly_ever_taken_for_seen_ones(kind, tuning, certifying
     assert refused <= stats.binom.ppf(0.999, repetitions, 0.005)
 
 
+def test_rows_of_a_few_levels_are_not_taken_for_seen_ones():
+    """Scores as after isotonic regression: nearly all are tied, and the few that are not say nothing of chance."""
+    rng = np.random.default_rng(1)
+    for _ in range(400):
+        levels, shares = np.sort(rng.random(30)), rng.dirichlet(np.full(30, 0.3))
+        s, new_s = (rng.choice(levels, size=3000, p=shares) for _ in range(2))
+        seen = ScoreTally.from_scores(rng.random(3000) < s, s).sample.seen[0]
+        assert overlap(seen, {0: ScoreTally.from_scores(rng.random(3000) < new_s, new_s)}) is not Overlap.SHARED
+
+
+@pytest.mark.parametrize("rows", [10, 15, 19])
+def test_a_few_rows_without_ties_are_told_apart_or_recognised(rows, tuned, other):
+    (y, s), (new_y, new_s) = tuned, other
+    seen = ScoreTally.from_scores(y[:rows], s[:rows]).sample.seen[0]
+    assert overlap(seen, {0: ScoreTally.from_scores(new_y[:rows], new_s[:rows])}) is Overlap.NONE
+    assert overlap(seen, {0: ScoreTally.from_scores(y[1:rows], s[1:rows])}) is (
+        Overlap.SHARED if rows > 10 else Overlap.NONE
+    )
+
+
 def test_scores_that_many_rows_share_say_nothing(other):
     """A score of 0 that most of the validation rows have and few of the new ones: others all the same."""
     rng = np.random.default_rng(2)

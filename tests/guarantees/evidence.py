@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from guarantees.configuration import Configuration
 from surecut import Confusion, PlugInClassifier, ScoreTally, certify, tune_threshold
 from surecut.metrics import get_metric
+from surecut.overlap import Overlap, overlap
 
 CONFIDENCE = 0.95
 
@@ -49,6 +50,17 @@ def is_refused(
             return True
         raise
     return False
+
+
+def is_recognised_by_mistake(rng: np.random.Generator, rows: int, levels: int) -> bool:
+    """Whether other rows are taken for seen ones where scores have few levels, as after isotonic regression."""
+    scores, shares = np.sort(rng.random(levels)), rng.dirichlet(np.full(levels, 0.3))
+
+    def drawn() -> ScoreTally:
+        score = rng.choice(scores, size=rows, p=shares)
+        return ScoreTally.from_scores(rng.random(rows) < score, score)
+
+    return overlap(drawn().sample.seen[0], {0: drawn()}) is Overlap.SHARED
 
 
 def drawn_features(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -166,6 +178,11 @@ CONFIGURATIONS: list[Configuration] = [
         )
         for name, kind in KINDS.items()
         for tuning, certifying in SIZES
+    ),
+    Configuration(
+        "other rows are not taken for seen ones: 30 levels of unequal size, 3000 and 3000 rows",
+        FALSE_REFUSALS,
+        partial(is_recognised_by_mistake, rows=3000, levels=30),
     ),
     *(
         Configuration(f"validation rows are recognised: {name}", 1 - CONFIDENCE, partial(broken_promise, change=one))

@@ -28,6 +28,7 @@ from surecut._inputs import (
     Labels,
     as_doubles,
     as_labels,
+    fits_double,
     not_doubles,
     settle_absence,
 )
@@ -400,8 +401,9 @@ class ScoreColumn:
         if self._is_decimal:  # through text, since Arrow's own cast is off by a bit now and then
             text = column.cast(pa.string())
             digits = pc.utf8_trim(pc.replace_substring_regex(text, "[-.]|E.*", ""), characters="0")
-            inexact = column.filter(pc.greater(pc.utf8_length(digits), EXACT_DIGITS))
-            if len(inexact):
+            long = column.filter(pc.greater(pc.utf8_length(digits), EXACT_DIGITS))
+            inexact = [value for value in long.drop_null().to_pylist() if not fits_double(value)]
+            if inexact:
                 raise not_doubles(self.name, inexact[0], len(inexact))
             column = text.cast(pa.float64())
         elif self._is_bool:

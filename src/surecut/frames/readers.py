@@ -95,7 +95,10 @@ class DuckReader:
         column = quoted(name)
         if kind.startswith("DECIMAL") and int(kind.removeprefix("DECIMAL(").partition(",")[0]) > EXACT_DIGITS:
             digits = f"replace(CAST(abs({column}) AS VARCHAR), '.', '')"
-            is_inexact = f"length(trim({digits}, '0')) > {EXACT_DIGITS}"
+            again = f"CAST(CAST({column} AS DOUBLE) AS VARCHAR)"
+            # the shortest text of the double, without an exponent as far as the type has room
+            is_other = f"TRY_CAST({again} AS {kind}) IS DISTINCT FROM {column}"
+            is_inexact = f"{column} IS NOT NULL AND length(trim({digits}, '0')) > {EXACT_DIGITS} AND {is_other}"
         elif kind in ("HUGEINT", "UHUGEINT"):
             is_inexact = f"{column} > {LARGEST_EXACT_INTEGER} OR {column} < -{LARGEST_EXACT_INTEGER}"
         else:
