@@ -47,7 +47,7 @@ LEVEL = 1e-3
 """Other rows are taken for seen ones with about this probability, or less."""
 
 DIGITS = 6
-"""The digits up to which it is looked for a rounding of all scores."""
+"""Scores are compared as they are, and to so many digits: a model that scores rows again may differ in the last."""
 
 UNTIED = 1000
 """Scores that are not rounded and without a single tie coincide by chance in less than one of so many rows."""
@@ -201,10 +201,13 @@ def overlap(seen: RowSample, rows: Mapping[int, ScoreTally]) -> Overlap:
     grid = _Grid.of(known.scores).common(_Grid.of(new.scores))
     if min(len(known.scores), len(new.scores)) < LEAST:
         return Overlap.UNKNOWN if new.at(grid).counts_of(known.at(grid)).any() else Overlap.NONE
-    grids = dict.fromkeys((grid, *(grid.common(one) for one in COARSER)))
+    grids = dict.fromkeys((grid, grid.common(_Grid(digits=DIGITS))))
     compared = [_compared(known.at(one), new.at(one), one) for one in grids]
     if any(one.is_significant(LEVEL / len(compared)) for one in compared):
         return Overlap.SHARED
+    for one in dict.fromkeys(grid.common(other) for other in COARSER):
+        if _compared(known.at(one), new.at(one), one).is_significant(LEVEL**2):
+            return Overlap.SHARED
     return Overlap.NONE if any(one.can_tell(LEVEL / len(compared)) for one in compared) else Overlap.UNKNOWN
 
 
@@ -264,15 +267,13 @@ class _Grid(NamedTuple):
 
 
 COARSER = (
-    _Grid(digits=DIGITS),
     _Grid(decimals=4),
     _Grid(digits=4),
     _Grid(decimals=3),
     _Grid(digits=3),
     _Grid(half=True),
 )
-"""Scores are compared as they are, and rounded: a model that scores rows again may differ in the last digits, and
-rounded rows may be mixed with others."""
+"""Rounded rows may be mixed with others. Seen rows are then found so often that a much smaller level will do."""
 
 
 def _are_whole(numbers: NDArray[np.float64], tolerance: float) -> bool:

@@ -380,13 +380,13 @@ def test_rows_of_a_few_levels_are_not_taken_for_seen_ones():
         assert overlap(seen, {0: ScoreTally.from_scores(rng.random(3000) < new_s, new_s)}) is not Overlap.SHARED
 
 
-@pytest.mark.parametrize("rows", [10, 15, 19])
+@pytest.mark.parametrize("rows", [8, 16, 19])
 def test_a_few_rows_without_ties_are_told_apart_or_recognised(rows, tuned, other):
     (y, s), (new_y, new_s) = tuned, other
     seen = ScoreTally.from_scores(y[:rows], s[:rows]).sample.seen[0]
     assert overlap(seen, {0: ScoreTally.from_scores(new_y[:rows], new_s[:rows])}) is Overlap.NONE
     assert overlap(seen, {0: ScoreTally.from_scores(y[1:rows], s[1:rows])}) is (
-        Overlap.SHARED if rows > 10 else Overlap.NONE
+        Overlap.SHARED if rows > 10 else Overlap.UNKNOWN
     )
 
 
