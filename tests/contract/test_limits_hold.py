@@ -9,13 +9,15 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from guarantees import run as guarantees_run
 from guarantees.configuration import Configuration
 from guarantees.enumeration import Enumerated, outcomes
 from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates.cells import group_codes
+from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, least_ratio
 from surecut.certificates.drift import check_drift
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels.bootstrap import _optimism
@@ -344,6 +346,87 @@ def test_the_bootstrap_of_groups_or_weights_refuses_what_it_never_saw(kind):
     options = {"groups": np.arange(600) // 3} if kind == "groups" else {"sample_weight": 0.5 + np.arange(600) / 600}
     with pytest.raises(ValueError, match=r"cannot tell how rare false positives are from 0 .*'holdout'"):
         certify(cut, y, scores, method="bootstrap", **options)
+
+
+# --- Bets on groups, one after the other ------------------------------------------------------------------------------
+
+
+def of_shares(right):
+    return least_ratio(right, np.ones(len(right)), (1.0, 1.0), (0.0, 1.0), ERROR)
+
+
+def test_limits_of_a_few_groups_hold_over_all_orders():
+    """All 0/1 groups in every order, so that each sample has each order equally often."""
+    number = 8
+    every = np.array([[number_ >> bit & 1 for bit in range(number)] for number_ in range(2**number)], dtype=float)
+    limits = np.array([of_shares(right) for right in every])
+    for share in np.linspace(0.02, 0.98, 49):
+        mass = stats.binom.pmf(every.sum(axis=1), number, share)
+        mass /= special.comb(number, every.sum(axis=1))
+        assert mass[limits > share].sum() <= ERROR
+
+
+@pytest.mark.parametrize(("number", "size", "share"), [(20, 1.0, 0.58), (35, 7.0, 0.63)])
+def test_limits_of_groups_in_random_order_hold(number, size, share):
+    """A value at which the bet is won is below the limit. In one fixed order of each sample it fails in 16 to 20 %."""
+    rng, draws, failures = np.random.default_rng(0), 1_500, 0
+    for _ in range(draws):
+        a, b = _steps(size * (rng.random(number) < share), np.full(number, size))
+        failures += bool(_is_rejected(a, b, np.array([share]), _stakes(a, b, size**2), size, size, ERROR)[0])
+    assert failures <= stats.binom.ppf(0.999, draws, ERROR)
+
+
+def test_each_order_of_one_sample_is_bet_on_as_it_comes():
+    """A permutation of sorted groups would be the same whatever their order."""
+    rng = np.random.default_rng(0)
+    right = np.repeat([0.0, 1.0], [9, 26])
+    assert len({of_shares(rng.permutation(right)) for _ in range(20)}) > 5
+
+
+def of_groups(order, **options):
+    """300 groups of 4 rows: accuracy, of a cut that other rows tuned."""
+    rng = np.random.default_rng(0)
+    right = rng.random((300, 4)) < rng.beta(8, 2, 300)[:, None]
+    right = right[order(right, rng)].ravel()
+    y = np.tile([True, False], 600)
+    cut = tune_threshold([0, 1], [0.25, 0.75], metric="accuracy")
+    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=np.repeat(np.arange(300), 4), **options)
+
+
+def test_groups_that_come_sorted_by_their_mistakes_are_refused():
+    with pytest.raises(ValueError, match=r"the groups come sorted.*Put whole groups in an order drawn by random"):
+        of_groups(lambda right, rng: np.argsort(right.sum(axis=1)))
+    found = of_groups(lambda right, rng: rng.permutation(len(right)))
+    assert any("in an order that has nothing to do with" in one for one in found.assumptions)
+    assert of_groups(lambda right, rng: np.argsort(right.sum(axis=1)), method="bootstrap").lower < found.value
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+def test_rows_of_many_labels_that_come_sorted_are_refused(average):
+    rng = np.random.default_rng(0)
+    truth, scores = labels_of(rng, 900, 4, 0.3)
+    cut = tune_thresholds(truth[:400], scores[:400], average=average)
+    fresh, by = slice(400, None), 400 + np.argsort(((scores[400:] > 0.75) != truth[400:]).sum(axis=1))
+    assert "order that has nothing to do" in " ".join(certify(cut, truth[fresh], scores[fresh]).assumptions)
+    with pytest.raises(ValueError, match="the rows come sorted"):
+        certify(cut, truth[by], scores[by])
+
+
+@pytest.mark.parametrize(("number", "share"), [(12, 0.5), (40, 0.2), (300, 0.01), (4_000, 0.3)])
+def test_an_order_that_means_nothing_is_seldom_taken_for_a_sorted_one(number, share):
+    rng, draws = np.random.default_rng(0), 1_500
+    sorted_ = sum(_is_sorted((rng.random(number) < share).astype(float), 1e-3) for _ in range(draws))
+    assert sorted_ <= stats.binom.ppf(0.999, draws, 1e-3)
+    assert _is_sorted((np.arange(number) < max(number * share, 6)).astype(float), 3e-3)
+
+
+def test_groups_of_shuffled_rows_come_in_no_order_of_their_size():
+    """A large group has an early row: the first one would put large groups first."""
+    groups = np.repeat(np.arange(200), np.repeat([1, 9], 100))
+    places = [group_codes(np.random.default_rng(i).permutation(groups)) for i in range(20)]
+    of_large = [codes[np.random.default_rng(i).permutation(groups) >= 100] for i, codes in enumerate(places)]
+    assert np.mean([np.unique(codes).mean() for codes in of_large]) == pytest.approx(99.5, abs=4)
+    assert (group_codes(np.array(["b", "b", "a", "c", "c"])) == [0, 0, 1, 2, 2]).all()
 
 
 # --- Groups of unequal size -------------------------------------------------------------------------------------------
