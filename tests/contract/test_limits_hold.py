@@ -16,6 +16,7 @@ from guarantees.configuration import Configuration
 from guarantees.enumeration import Enumerated, outcomes
 from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates import nuisance
 from surecut.certificates.cells import group_codes
 from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, least_ratio
 from surecut.certificates.drift import check_drift
@@ -252,6 +253,49 @@ def test_a_search_over_few_rates_is_caught():
     mass = stats.binom.pmf(cells[:, 0], 3, recall) * stats.binom.pmf(cells[:, 3], 12, specificity)
     failures = (mass * (np.array(upper) < (recall + specificity) / 2 - 1e-9)).sum(axis=1)
     assert failures.max() > ERROR + 0.005
+
+
+@pytest.mark.parametrize("metric", [HMean(), GMean()], ids=str)
+def test_limits_of_a_curve_that_is_bisected_hold_for_the_outcome_itself(metric):
+    """13 positives, all found, and 24 negatives, of which the outcome decides: the rest of the region is empty."""
+    counts = np.arange(25)
+    lower = np.array([value_limits(metric, np.array([13.0, j, 0, 24 - j]), ERROR)[0] for j in counts])
+    for share in np.linspace(0.9, 0.996, 25):
+        truth = float(metric.value(share * 0.5, 0.0, 0.5))
+        assert stats.binom.pmf(counts, 24, share)[lower > truth + 1e-9].sum() <= ERROR + NOISE
+
+
+def test_limits_of_kinds_that_are_worth_nearly_the_same_hold():
+    """The difference of two kinds is a ten millionth of their worth, and rounding another of the difference."""
+    metric, counts = Utility(tp=1 + 1e-7, tn=1), np.arange(11)
+    lower = np.array([value_limits(metric, np.array([tp, 0.0, 10 - tp, 0]), ERROR)[0] for tp in counts])
+    for share in np.linspace(0.3, 0.99, 70):
+        assert stats.binom.pmf(counts, 10, share)[lower > share * (1 + 1e-7)].sum() <= ERROR + NOISE
+
+
+@pytest.mark.parametrize(
+    ("metric", "cells"),
+    [(Utility(fp=-1, fn=-1000), (3e3, 2e4, 1e3, 7.6e4)), (FBeta(100.0), (9e4, 3e5, 1e4, 2.6e6))],
+    ids=str,
+)
+def test_long_curves_are_searched_in_a_few_steps(metric, cells, monkeypatch):
+    """And the limits are near those of the normal distribution, as they must be for so many rows."""
+    steps = []
+
+    def counted(*arguments):
+        steps.append(arguments)
+        assert len(steps) <= 40
+        return _likeliest(*arguments)
+
+    monkeypatch.setattr(nuisance, "_likeliest", counted)
+    cells = np.array(cells)
+    lower, upper, _ = value_limits(metric, cells, ERROR)
+    shares = cells / cells.sum()
+    value = float(metric.evaluate(Confusion(*shares)))
+    slopes = np.array([float(metric.evaluate(Confusion(*(shares + 1e-7 * one)))) - value for one in np.eye(4)]) / 1e-7
+    width = stats.norm.isf(ERROR) * np.sqrt((shares @ slopes**2 - (shares @ slopes) ** 2) / cells.sum())
+    assert 0.9 < (value - lower) / width < 1.5
+    assert 0.9 < (upper - value) / width < 1.5
 
 
 # --- Whether a metric depends on the prior ----------------------------------------------------------------------------
