@@ -18,15 +18,15 @@ from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates import nuisance
 from surecut.certificates.cells import group_codes
-from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, least_ratio
+from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, cluster_limits, least_ratio
 from surecut.certificates.drift import check_drift
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.holdout import _curve, row_worth, value_limits
 from surecut.certificates.labels.bootstrap import _optimism
 from surecut.certificates.labels.rows import LabelRows
 from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
 from surecut.certificates.priors import depends_on_prior
 from surecut.certificates.resampling import OPTIMISM
-from surecut.certificates.uniform import uniform_value_limits
+from surecut.certificates.uniform import Bands, bands, uniform_value_limits
 from surecut.confusion import Confusion
 from surecut.metrics import (
     AM,
@@ -258,9 +258,9 @@ def test_a_search_over_few_rates_is_caught():
 @pytest.mark.parametrize("metric", [HMean(), GMean()], ids=str)
 def test_limits_of_a_curve_that_is_bisected_hold_for_the_outcome_itself(metric):
     """13 positives, all found, and 24 negatives, of which the outcome decides: the rest of the region is empty."""
-    counts = np.arange(25)
+    counts = np.arange(20, 25)  # the others have no chance
     lower = np.array([value_limits(metric, np.array([13.0, j, 0, 24 - j]), ERROR)[0] for j in counts])
-    for share in np.linspace(0.9, 0.996, 25):
+    for share in np.linspace(0.95, 0.996, 25):
         truth = float(metric.value(share * 0.5, 0.0, 0.5))
         assert stats.binom.pmf(counts, 24, share)[lower > truth + 1e-9].sum() <= ERROR + NOISE
 
@@ -338,6 +338,67 @@ def test_uniform_limits_of_costs_count_the_chance_of_the_prior(metric, rates):
         mass = stats.binom.pmf(positives, rows, prior)
         below, above = below + mass * (lower > truth), above + mass * (upper < truth)
     assert max(below, above) <= ERROR
+
+
+KINKED = LinearFractional(lambda p: max(p, 0.2), 0, -1, lambda p: max(p, 0.2), 1, 0, name="kinked")
+"""Jaccard's index at priors of 0.2 and more, and another function below."""
+
+
+def test_a_metric_that_is_constant_in_its_cells_at_some_priors_only_is_not_taken_for_one():
+    assert row_worth(KINKED) is None
+    assert row_worth(LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0)) is not None
+    assert depends_on_prior(KINKED)
+
+
+def test_limits_of_a_metric_that_is_another_at_rare_priors_hold():
+    """One row of twenty is positive, and all are predicted negative: the number of positives decides."""
+    rows, prior = 100, 0.05
+    truth, below, above = float(KINKED.value(fp=0.0, fn=prior, prior=prior)), 0.0, 0.0
+    for positives in range(1, 20):
+        lower, upper, _ = value_limits(KINKED, np.array([0.0, 0.0, positives, rows - positives]), ERROR)
+        mass = stats.binom.pmf(positives, rows, prior)
+        below, above = below + mass * (lower > truth), above + mass * (upper < truth)
+    assert max(below, above) <= ERROR
+
+
+RISING = LinearFractional.from_cells(numerator=(1, -1, 0, 0), denominator=(1, 1, 1, 3), name="rising")
+"""Does not increase in FP up to a share of positives of 3/4, and does beyond."""
+
+
+def test_a_metric_that_grows_with_errors_at_a_possible_prior_is_refused():
+    y, scores = np.repeat([1, 0], [140, 60]), np.tile([0.9, 0.9, 0.9, 0.1], 50)
+    cut = tune_threshold(np.repeat([1, 0], [7, 3]), np.repeat([0.9, 0.1], [7, 3]), metric=RISING)
+    for method in ("holdout", "uniform"):
+        with pytest.raises(ValueError, match=r"rising grows with errors at a share of positives that these rows allow"):
+            certify(cut, y, scores, method=method, held_out=True)
+    rare = np.repeat([1, 0], [60, 140])
+    found = certify(cut, rare, scores, held_out=True)
+    assert found.lower < found.value < found.upper
+
+
+@pytest.mark.parametrize("metric", [CohenKappa(), GilbertSkill()], ids=str)
+def test_the_worst_case_over_priors_is_looked_for_between_the_points_of_a_grid(metric):
+    """It is at a prior of one half, where more negatives than positives are predicted."""
+    counts = np.array([[30, 5], [6, 27]])
+    tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
+    found = bands(metric, tally, tally.confusion[1], ERROR, sides=1)
+    dense = np.linspace(found.priors[0], found.priors[-1], 20_001)
+    lower, _ = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+    assert lower <= Bands(found.fpr, found.fnr, dense).value(metric, best=False).min() + 1e-7
+    priors = np.linspace(0.3, 0.73, 33)
+    fpr, dense = np.linspace(0.5, 1, 21), np.linspace(0.3, 0.73, 20_001)
+    for value in (-0.1, -0.3):
+        rates = _curve(metric, priors).second(fpr, value)
+        assert (rates <= _curve(metric, dense).second(fpr, value) + 1e-6).all()
+
+
+@pytest.mark.parametrize("metric", [CohenKappa(), GilbertSkill(), MCC()], ids=str)
+def test_limits_are_numbers_that_the_metric_can_have(metric):
+    few = np.array([[3.0, 1, 0, 0], [0, 1, 1, 1], [2, 0, 0, 0]])
+    least = -1 / 3 if isinstance(metric, GilbertSkill) else -1.0
+    assert cluster_limits(metric, few, 4.0, ERROR) == pytest.approx((least, 1.0), abs=1e-12)
+    lower, upper, _ = value_limits(metric, np.array([5.0, 0, 0, 5]), ERROR)
+    assert least <= lower < upper <= 1
 
 
 # --- The bootstrap ----------------------------------------------------------------------------------------------------

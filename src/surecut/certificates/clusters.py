@@ -23,7 +23,7 @@ from scipy import special, stats
 
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.holdout import counted_kinds, row_worth, value_of_share
-from surecut.certificates.priors import depends_on_prior
+from surecut.certificates.priors import PRIORS, depends_on_prior
 from surecut.certificates.uniform import Bands
 from surecut.confusion import Confusion
 from surecut.metrics import LinearFractionalMetric, Metric
@@ -217,11 +217,11 @@ def cluster_limits(metric: Metric, cells: NDArray[np.float64], largest: float, e
     fpr, fnr = (np.array([[1 - side] for side in limits[::-1]]) for limits in (specificity, recall))
     if parts == 3:
         low, high = ratio_limits(cells, PRIOR, largest, error / parts / 2)
-        priors = np.linspace(low, high, 65)
+        priors = np.linspace(low, high, PRIORS)
     else:
         priors = np.array([0.5])
     box = Bands((fpr[0], fpr[1]), (fnr[0], fnr[1]), priors)
-    return float(np.min(box.value(metric, best=False))), float(np.max(box.value(metric, best=True)))
+    return float(box.limit(metric, best=False)[0]), float(box.limit(metric, best=True)[0])
 
 
 def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
