@@ -9,21 +9,24 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from guarantees import run as guarantees_run
 from guarantees.configuration import Configuration
 from guarantees.enumeration import Enumerated, outcomes
 from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates import nuisance
+from surecut.certificates.cells import group_codes
+from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, cluster_limits, least_ratio
 from surecut.certificates.drift import check_drift
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.holdout import _curve, row_worth, value_limits
 from surecut.certificates.labels.bootstrap import _optimism
 from surecut.certificates.labels.rows import LabelRows
 from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
 from surecut.certificates.priors import depends_on_prior
 from surecut.certificates.resampling import OPTIMISM
-from surecut.certificates.uniform import uniform_value_limits
+from surecut.certificates.uniform import Bands, bands, uniform_value_limits
 from surecut.confusion import Confusion
 from surecut.metrics import (
     AM,
@@ -252,6 +255,49 @@ def test_a_search_over_few_rates_is_caught():
     assert failures.max() > ERROR + 0.005
 
 
+@pytest.mark.parametrize("metric", [HMean(), GMean()], ids=str)
+def test_limits_of_a_curve_that_is_bisected_hold_for_the_outcome_itself(metric):
+    """13 positives, all found, and 24 negatives, of which the outcome decides: the rest of the region is empty."""
+    counts = np.arange(20, 25)  # the others have no chance
+    lower = np.array([value_limits(metric, np.array([13.0, j, 0, 24 - j]), ERROR)[0] for j in counts])
+    for share in np.linspace(0.95, 0.996, 25):
+        truth = float(metric.value(share * 0.5, 0.0, 0.5))
+        assert stats.binom.pmf(counts, 24, share)[lower > truth + 1e-9].sum() <= ERROR + NOISE
+
+
+def test_limits_of_kinds_that_are_worth_nearly_the_same_hold():
+    """The difference of two kinds is a ten millionth of their worth, and rounding another of the difference."""
+    metric, counts = Utility(tp=1 + 1e-7, tn=1), np.arange(11)
+    lower = np.array([value_limits(metric, np.array([tp, 0.0, 10 - tp, 0]), ERROR)[0] for tp in counts])
+    for share in np.linspace(0.3, 0.99, 70):
+        assert stats.binom.pmf(counts, 10, share)[lower > share * (1 + 1e-7)].sum() <= ERROR + NOISE
+
+
+@pytest.mark.parametrize(
+    ("metric", "cells"),
+    [(Utility(fp=-1, fn=-1000), (3e3, 2e4, 1e3, 7.6e4)), (FBeta(100.0), (9e4, 3e5, 1e4, 2.6e6))],
+    ids=str,
+)
+def test_long_curves_are_searched_in_a_few_steps(metric, cells, monkeypatch):
+    """And the limits are near those of the normal distribution, as they must be for so many rows."""
+    steps = []
+
+    def counted(*arguments):
+        steps.append(arguments)
+        assert len(steps) <= 40
+        return _likeliest(*arguments)
+
+    monkeypatch.setattr(nuisance, "_likeliest", counted)
+    cells = np.array(cells)
+    lower, upper, _ = value_limits(metric, cells, ERROR)
+    shares = cells / cells.sum()
+    value = float(metric.evaluate(Confusion(*shares)))
+    slopes = np.array([float(metric.evaluate(Confusion(*(shares + 1e-7 * one)))) - value for one in np.eye(4)]) / 1e-7
+    width = stats.norm.isf(ERROR) * np.sqrt((shares @ slopes**2 - (shares @ slopes) ** 2) / cells.sum())
+    assert 0.9 < (value - lower) / width < 1.5
+    assert 0.9 < (upper - value) / width < 1.5
+
+
 # --- Whether a metric depends on the prior ----------------------------------------------------------------------------
 
 
@@ -292,6 +338,67 @@ def test_uniform_limits_of_costs_count_the_chance_of_the_prior(metric, rates):
         mass = stats.binom.pmf(positives, rows, prior)
         below, above = below + mass * (lower > truth), above + mass * (upper < truth)
     assert max(below, above) <= ERROR
+
+
+KINKED = LinearFractional(lambda p: max(p, 0.2), 0, -1, lambda p: max(p, 0.2), 1, 0, name="kinked")
+"""Jaccard's index at priors of 0.2 and more, and another function below."""
+
+
+def test_a_metric_that_is_constant_in_its_cells_at_some_priors_only_is_not_taken_for_one():
+    assert row_worth(KINKED) is None
+    assert row_worth(LinearFractional(lambda p: p, 0, -1, lambda p: p, 1, 0)) is not None
+    assert depends_on_prior(KINKED)
+
+
+def test_limits_of_a_metric_that_is_another_at_rare_priors_hold():
+    """One row of twenty is positive, and all are predicted negative: the number of positives decides."""
+    rows, prior = 100, 0.05
+    truth, below, above = float(KINKED.value(fp=0.0, fn=prior, prior=prior)), 0.0, 0.0
+    for positives in range(1, 20):
+        lower, upper, _ = value_limits(KINKED, np.array([0.0, 0.0, positives, rows - positives]), ERROR)
+        mass = stats.binom.pmf(positives, rows, prior)
+        below, above = below + mass * (lower > truth), above + mass * (upper < truth)
+    assert max(below, above) <= ERROR
+
+
+RISING = LinearFractional.from_cells(numerator=(1, -1, 0, 0), denominator=(1, 1, 1, 3), name="rising")
+"""Does not increase in FP up to a share of positives of 3/4, and does beyond."""
+
+
+def test_a_metric_that_grows_with_errors_at_a_possible_prior_is_refused():
+    y, scores = np.repeat([1, 0], [140, 60]), np.tile([0.9, 0.9, 0.9, 0.1], 50)
+    cut = tune_threshold(np.repeat([1, 0], [7, 3]), np.repeat([0.9, 0.1], [7, 3]), metric=RISING)
+    for method in ("holdout", "uniform"):
+        with pytest.raises(ValueError, match=r"rising grows with errors at a share of positives that these rows allow"):
+            certify(cut, y, scores, method=method, held_out=True)
+    rare = np.repeat([1, 0], [60, 140])
+    found = certify(cut, rare, scores, held_out=True)
+    assert found.lower < found.value < found.upper
+
+
+@pytest.mark.parametrize("metric", [CohenKappa(), GilbertSkill()], ids=str)
+def test_the_worst_case_over_priors_is_looked_for_between_the_points_of_a_grid(metric):
+    """It is at a prior of one half, where more negatives than positives are predicted."""
+    counts = np.array([[30, 5], [6, 27]])
+    tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
+    found = bands(metric, tally, tally.confusion[1], ERROR, sides=1)
+    dense = np.linspace(found.priors[0], found.priors[-1], 20_001)
+    lower, _ = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+    assert lower <= Bands(found.fpr, found.fnr, dense).value(metric, best=False).min() + 1e-7
+    priors = np.linspace(0.3, 0.73, 33)
+    fpr, dense = np.linspace(0.5, 1, 21), np.linspace(0.3, 0.73, 20_001)
+    for value in (-0.1, -0.3):
+        rates = _curve(metric, priors).second(fpr, value)
+        assert (rates <= _curve(metric, dense).second(fpr, value) + 1e-6).all()
+
+
+@pytest.mark.parametrize("metric", [CohenKappa(), GilbertSkill(), MCC()], ids=str)
+def test_limits_are_numbers_that_the_metric_can_have(metric):
+    few = np.array([[3.0, 1, 0, 0], [0, 1, 1, 1], [2, 0, 0, 0]])
+    least = -1 / 3 if isinstance(metric, GilbertSkill) else -1.0
+    assert cluster_limits(metric, few, 4.0, ERROR) == pytest.approx((least, 1.0), abs=1e-12)
+    lower, upper, _ = value_limits(metric, np.array([5.0, 0, 0, 5]), ERROR)
+    assert least <= lower < upper <= 1
 
 
 # --- The bootstrap ----------------------------------------------------------------------------------------------------
@@ -344,6 +451,87 @@ def test_the_bootstrap_of_groups_or_weights_refuses_what_it_never_saw(kind):
     options = {"groups": np.arange(600) // 3} if kind == "groups" else {"sample_weight": 0.5 + np.arange(600) / 600}
     with pytest.raises(ValueError, match=r"cannot tell how rare false positives are from 0 .*'holdout'"):
         certify(cut, y, scores, method="bootstrap", **options)
+
+
+# --- Bets on groups, one after the other ------------------------------------------------------------------------------
+
+
+def of_shares(right):
+    return least_ratio(right, np.ones(len(right)), (1.0, 1.0), (0.0, 1.0), ERROR)
+
+
+def test_limits_of_a_few_groups_hold_over_all_orders():
+    """All 0/1 groups in every order, so that each sample has each order equally often."""
+    number = 8
+    every = np.array([[number_ >> bit & 1 for bit in range(number)] for number_ in range(2**number)], dtype=float)
+    limits = np.array([of_shares(right) for right in every])
+    for share in np.linspace(0.02, 0.98, 49):
+        mass = stats.binom.pmf(every.sum(axis=1), number, share)
+        mass /= special.comb(number, every.sum(axis=1))
+        assert mass[limits > share].sum() <= ERROR
+
+
+@pytest.mark.parametrize(("number", "size", "share"), [(20, 1.0, 0.58), (35, 7.0, 0.63)])
+def test_limits_of_groups_in_random_order_hold(number, size, share):
+    """A value at which the bet is won is below the limit. In one fixed order of each sample it fails in 16 to 20 %."""
+    rng, draws, failures = np.random.default_rng(0), 1_500, 0
+    for _ in range(draws):
+        a, b = _steps(size * (rng.random(number) < share), np.full(number, size))
+        failures += bool(_is_rejected(a, b, np.array([share]), _stakes(a, b, size**2), size, size, ERROR)[0])
+    assert failures <= stats.binom.ppf(0.999, draws, ERROR)
+
+
+def test_each_order_of_one_sample_is_bet_on_as_it_comes():
+    """A permutation of sorted groups would be the same whatever their order."""
+    rng = np.random.default_rng(0)
+    right = np.repeat([0.0, 1.0], [9, 26])
+    assert len({of_shares(rng.permutation(right)) for _ in range(20)}) > 5
+
+
+def of_groups(order, **options):
+    """300 groups of 4 rows: accuracy, of a cut that other rows tuned."""
+    rng = np.random.default_rng(0)
+    right = rng.random((300, 4)) < rng.beta(8, 2, 300)[:, None]
+    right = right[order(right, rng)].ravel()
+    y = np.tile([True, False], 600)
+    cut = tune_threshold([0, 1], [0.25, 0.75], metric="accuracy")
+    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=np.repeat(np.arange(300), 4), **options)
+
+
+def test_groups_that_come_sorted_by_their_mistakes_are_refused():
+    with pytest.raises(ValueError, match=r"the groups come sorted.*Put whole groups in an order drawn by random"):
+        of_groups(lambda right, rng: np.argsort(right.sum(axis=1)))
+    found = of_groups(lambda right, rng: rng.permutation(len(right)))
+    assert any("in an order that has nothing to do with" in one for one in found.assumptions)
+    assert of_groups(lambda right, rng: np.argsort(right.sum(axis=1)), method="bootstrap").lower < found.value
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+def test_rows_of_many_labels_that_come_sorted_are_refused(average):
+    rng = np.random.default_rng(0)
+    truth, scores = labels_of(rng, 900, 4, 0.3)
+    cut = tune_thresholds(truth[:400], scores[:400], average=average)
+    fresh, by = slice(400, None), 400 + np.argsort(((scores[400:] > 0.75) != truth[400:]).sum(axis=1))
+    assert "order that has nothing to do" in " ".join(certify(cut, truth[fresh], scores[fresh]).assumptions)
+    with pytest.raises(ValueError, match="the rows come sorted"):
+        certify(cut, truth[by], scores[by])
+
+
+@pytest.mark.parametrize(("number", "share"), [(12, 0.5), (40, 0.2), (300, 0.01), (4_000, 0.3)])
+def test_an_order_that_means_nothing_is_seldom_taken_for_a_sorted_one(number, share):
+    rng, draws = np.random.default_rng(0), 1_500
+    sorted_ = sum(_is_sorted((rng.random(number) < share).astype(float), 1e-3) for _ in range(draws))
+    assert sorted_ <= stats.binom.ppf(0.999, draws, 1e-3)
+    assert _is_sorted((np.arange(number) < max(number * share, 6)).astype(float), 3e-3)
+
+
+def test_groups_of_shuffled_rows_come_in_no_order_of_their_size():
+    """A large group has an early row: the first one would put large groups first."""
+    groups = np.repeat(np.arange(200), np.repeat([1, 9], 100))
+    places = [group_codes(np.random.default_rng(i).permutation(groups)) for i in range(20)]
+    of_large = [codes[np.random.default_rng(i).permutation(groups) >= 100] for i, codes in enumerate(places)]
+    assert np.mean([np.unique(codes).mean() for codes in of_large]) == pytest.approx(99.5, abs=4)
+    assert (group_codes(np.array(["b", "b", "a", "c", "c"])) == [0, 0, 1, 2, 2]).all()
 
 
 # --- Groups of unequal size -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ that are compared, at once:
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from surecut.candidates import Candidates
 from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import frequencies
 from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.priors import worst_over_priors
 from surecut.certificates.uniform import Bands, bands
 from surecut.constraints import InfeasibleError, listed
 
@@ -192,13 +194,14 @@ def _of_nested_sets(
 def _by_bands(constraint: Constraint, tally: ScoreTally, confusion: Confusion, error: float) -> NDArray[np.float64]:
     """The worst corner of the bands at some confusions, whichever way the quantity goes."""
     found = bands(constraint.quantity, tally, confusion, error, sides=2)
-    corners = [
-        Bands((found.fpr[i],) * 2, (found.fnr[j],) * 2, found.priors).value(constraint.quantity, best=True)
-        for i in (0, 1)
-        for j in (0, 1)
+    corners = [Bands((found.fpr[i],) * 2, (found.fnr[j],) * 2, found.priors) for i in (0, 1) for j in (0, 1)]
+    upper = constraint.sense != ">="
+    limits = [
+        worst_over_priors(partial(one.value_at, constraint.quantity, True), found.priors, largest=upper)
+        for one in corners
     ]
-    worst = np.min if constraint.sense == ">=" else np.max  # NaN, where a corner is undefined, stays
-    return np.asarray(worst(np.concatenate(corners), axis=0))
+    worst = np.max if upper else np.min  # NaN, where a corner is undefined, stays
+    return np.asarray(worst(limits, axis=0))
 
 
 def _infeasible(constraint: Constraint, limits: NDArray[np.float64], confidence: float, rows: int) -> InfeasibleError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, require_same_length
-from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.cells import ClusterCells, cells_of, group_codes
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.counts import confusion_at, value_at
 from surecut.certificates.resampling import GroupedRows, resample
@@ -123,5 +123,4 @@ def grouped_rows(groups: ArrayLike, y_true: Any, y_score: Any, sample_weight: An
     named = np.asarray(groups)
     require_same_length(y_true=labels, groups=named)
     weights = np.ones(len(scores)) if sample_weight is None else as_weights(sample_weight, len(scores))
-    codes = np.unique(named, return_inverse=True)[1]
-    return GroupedRows(codes, scores, labels.is_positive(), weights)
+    return GroupedRows(group_codes(named), scores, labels.is_positive(), weights)

@@ -110,6 +110,18 @@ class ClusterCells:
         return np.asarray(rest + self.tp @ (of_tp - of_tn) + self.fp @ (of_fp - of_tn) + self.fn @ (of_fn - of_tn))
 
 
+def group_codes(groups: NDArray[Any]) -> NDArray[np.intp]:
+    """Numbers of the groups in the order in which they come, whatever their names.
+
+    Rows that were shuffled meet a large group earlier than a small one. So a group stands where one of its rows does
+    that is chosen beforehand, and not where its first one does; for rows group by group that is the same.
+    """
+    codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)[1:]
+    chosen = np.cumsum(sizes) - sizes + np.floor(np.random.default_rng(0).random(len(sizes)) * sizes).astype(np.intp)
+    position = np.argsort(codes, kind="stable")[chosen]
+    return np.asarray(np.argsort(np.argsort(position))[codes])
+
+
 def cells_of(confusion: Confusion) -> NDArray[np.float64]:
     """The four cells in the last axis."""
     return np.stack([np.asarray(getattr(confusion, cell), dtype=float) for cell in ("tp", "fp", "fn", "tn")], axis=-1)

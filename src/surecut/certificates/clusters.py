@@ -19,15 +19,21 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
+from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.holdout import counted_kinds, row_worth, value_of_share
-from surecut.certificates.priors import depends_on_prior
+from surecut.certificates.priors import PRIORS, depends_on_prior
 from surecut.certificates.uniform import Bands
+from surecut.confusion import Confusion
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+NO_ORDER = (
+    "the {what} come in an order that has nothing to do with what they hold: not sorted by class, score or mistakes"
+)
 
 GROUPS = "the groups are a random sample, one independent of the other, and none has more rows than the largest here"
 
@@ -45,6 +51,12 @@ SLACK = 0.2
 
 AT_ONCE = 34
 """Values that are tried together."""
+
+MOST_COMPARED = 2_000
+"""Clusters in a row that are compared with their neighbours; more are added up in blocks first."""
+
+SORTED = 1e-3
+"""The probability with which clusters in an order that means nothing may be taken for sorted ones."""
 
 _WEALTH = np.concatenate(([0.0], np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 1500)[1:-1]))
 _WEALTH = np.concatenate((_WEALTH, 1 - np.geomspace(0.01, 1e-12, 300), [1.0]))
@@ -79,8 +91,9 @@ def least_ratio(
     than the wealth over the reach below, and than what lacks to the payment over the reach above). So a value that is
     smaller never leaves the gambler poorer, the rejected values are those below a limit, and it can be searched for.
 
-    The limit does not depend on the order of the clusters: they are sorted, and shuffled by random numbers that their
-    own counts choose.
+    A gambler who knows the order in which clusters come could bet on it. So that order must have nothing to do with
+    what they hold: where it is exchangeable, it stays so under the permutation that is applied here, which a hash of
+    the clusters chooses whatever their order. `require_no_order` refuses what is visibly sorted.
     """
     a, b = _steps(numerators, denominators)
     size = int(np.ceil(len(numerators) / len(a)))
@@ -112,10 +125,13 @@ def least_ratio(
 
 
 def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The clusters in a random order, in blocks if they are many."""
-    order = np.lexsort((b, a))
-    a, b = a[order], b[order]
-    seed = hashlib.sha256(a.tobytes() + b.tobytes()).digest()
+    """The clusters in another order than they came, in blocks if they are many.
+
+    The permutation depends on which clusters there are, not on their order, and is applied to the order given. Applied
+    to sorted clusters it would give each sample one fixed order, and the gambler could gain by it.
+    """
+    ordered = np.lexsort((b, a))
+    seed = hashlib.sha256(a[ordered].tobytes() + b[ordered].tobytes()).digest()
     order = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
     a, b = a[order], b[order]
     if len(a) > STEPS:
@@ -201,11 +217,61 @@ def cluster_limits(metric: Metric, cells: NDArray[np.float64], largest: float, e
     fpr, fnr = (np.array([[1 - side] for side in limits[::-1]]) for limits in (specificity, recall))
     if parts == 3:
         low, high = ratio_limits(cells, PRIOR, largest, error / parts / 2)
-        priors = np.linspace(low, high, 65)
+        priors = np.linspace(low, high, PRIORS)
     else:
         priors = np.array([0.5])
     box = Bands((fpr[0], fpr[1]), (fnr[0], fnr[1]), priors)
-    return float(np.min(box.value(metric, best=False))), float(np.max(box.value(metric, best=True)))
+    return float(box.limit(metric, best=False)[0]), float(box.limit(metric, best=True)[0])
+
+
+def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
+    """Refuse clusters that are visibly sorted by what is bet on: by what they add to the value, or by their positives.
+
+    Neighbours that are more alike than chance explains show it, by the ranks of both quantities.
+    """
+    totals = cells_of(cells.confusion())
+    step = 1e-6 * np.maximum(totals.sum(axis=1), 1.0)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slopes = (
+            np.stack(
+                [
+                    np.asarray(metric.evaluate(Confusion(*(totals + step * (1 + (np.arange(4) == cell))).T)))
+                    - np.asarray(metric.evaluate(Confusion(*(totals + step).T)))
+                    for cell in range(4)
+                ],
+                axis=-1,
+            )
+            / step
+        )
+    positives = np.tile([1.0, 0.0, 1.0, 0.0], (cells.labels, 1))
+    for weights in (np.where(np.isfinite(slopes), slopes, 0.0), positives):
+        if _is_sorted(cells.worth(weights), SORTED / 2):
+            raise ValueError(
+                f"the {what} come sorted: neighbours are more alike than chance explains, and limits of {what} need an "
+                f"order that has nothing to do with what they hold. Put whole {what} in an order drawn by random "
+                "numbers of your own first, and keep it, whatever the limits then are; or use method='bootstrap'"
+            )
+
+
+def _is_sorted(worth: NDArray[np.float64], error: float) -> bool:
+    """Whether neighbours have more similar ranks than under all but a part `error` of the permutations."""
+    size = int(np.ceil(len(worth) / MOST_COMPARED))
+    worth = worth[: len(worth) // size * size].reshape(-1, size).sum(axis=1)
+    ranks = stats.rankdata(np.round(worth, 12))
+    ranks -= ranks.mean()
+    number, squares = len(ranks), float(ranks @ ranks)
+    together = float(ranks[1:] @ ranks[:-1])
+    if number < 3 or not squares or together < squares * (2 / np.sqrt(number) - 1 / number):
+        return False  # not even two standard errors above the mean, which decides nearly always
+    rng = np.random.default_rng(0)
+    draws = int(np.ceil(4 / error))
+    most, as_much = int(error * draws) - 1, 0
+    for _ in range(0, draws, 250):
+        drawn = rng.permuted(np.broadcast_to(ranks, (250, number)), axis=1)
+        as_much += int((np.sum(drawn[:, 1:] * drawn[:, :-1], axis=1) >= together * (1 - 1e-12)).sum())
+        if as_much > most:
+            return False
+    return True
 
 
 def unequal_note(sizes: NDArray[np.float64], error: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from surecut.certificates.cells import ClusterCells
 from surecut.certificates.certificate import KEPT_ASIDE, ONE_MODEL, Certificate
-from surecut.certificates.clusters import GROUPS, cluster_limits, unequal_note
+from surecut.certificates.clusters import GROUPS, NO_ORDER, cluster_limits, require_no_order, unequal_note
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certificate:
     """Limits of the value of all rows pooled, from independent groups: `clusters.cluster_limits`."""
-    counts = ClusterCells.of_rows(rows.is_positive, np.asarray(cut.predict(rows.scores)), rows.group).pooled()
+    cells = ClusterCells.of_rows(rows.is_positive, np.asarray(cut.predict(rows.scores)), rows.group)
+    require_no_order(cut.metric, cells, "groups")
+    counts = cells.pooled()
     largest = float(counts.sum(axis=1).max())
     lower, upper = cluster_limits(cut.metric, counts, largest, 1 - confidence)
     return Certificate(
@@ -32,6 +34,6 @@ def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certifi
         confidence=confidence,
         rows=len(rows.group),
         exact=False,
-        assumptions=(f"{GROUPS} ({largest:.0f})", ONE_MODEL, KEPT_ASIDE),
+        assumptions=(f"{GROUPS} ({largest:.0f})", NO_ORDER.format(what="groups"), ONE_MODEL, KEPT_ASIDE),
         note=unequal_note(counts.sum(axis=1), 1 - confidence),
     )

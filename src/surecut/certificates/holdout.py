@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, Certi
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import confusion_at, value_at
 from surecut.certificates.nuisance import has_one_order, three_part_limit, two_share_limit
-from surecut.certificates.priors import PRIORS, possible_priors
+from surecut.certificates.priors import (
+    PRIORS,
+    PRIORS_COMPARED,
+    possible_priors,
+    require_monotone,
+    value_range,
+    worst_over_priors,
+)
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
@@ -102,14 +110,24 @@ def value_of_share(
 def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """What a row of each cell (tp, fp, fn, tn) adds to the numerator and to the denominator, if that is constant.
 
-    It is where the coefficients of FP and FN do not depend on the prior and the constant one is affine in it.
+    It is where the coefficients of FP and FN do not depend on the prior and the constant one is affine in it, at all of
+    many priors. In doubt it is not constant, which is safe.
     """
     if not isinstance(metric, LinearFractionalMetric):
         return None
-    at = np.array([np.concatenate(metric.coefficients(prior)) for prior in (0.25, 0.5, 0.75)])
-    slope = 4 * (at[1] - at[0])
-    bent = np.abs(at[2] - 2 * at[1] + at[0]) > 1e-12 * np.abs(at).max()
-    constant = np.abs(slope[[1, 2, 4, 5]]) <= 1e-12 * np.abs(at).max()
+    try:
+        return _constant_worth(metric)
+    except TypeError:  # parameters that cannot be hashed
+        return _constant_worth.__wrapped__(metric)
+
+
+@lru_cache(maxsize=256)
+def _constant_worth(metric: LinearFractionalMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    at = np.array([np.concatenate(metric.coefficients(prior)) for prior in (0.25, 0.75, *PRIORS_COMPARED.tolist())])
+    slope = 2 * (at[1] - at[0])
+    line = at[0] + slope * (np.array([0.25, 0.75, *PRIORS_COMPARED])[:, None] - 0.25)
+    bent = np.abs(at - line) > 1e-12 * np.abs(at[:2]).max()
+    constant = np.abs(slope[[1, 2, 4, 5]]) <= 1e-12 * np.abs(at[:2]).max()
     if bent.any() or not constant.all():
         return None
     numerators, denominators = (
@@ -118,6 +136,8 @@ def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]]
             (at[0, i] - slope[i] / 4, slope[i], at[0, i + 1], at[0, i + 2]) for i in (0, 3)
         )
     )
+    for worth in (numerators, denominators):
+        worth.setflags(write=False)
     return numerators, denominators
 
 
@@ -136,15 +156,19 @@ def _limits_by_class(
     observed = np.array([positives / (positives + negatives)]) if given_prior is None else priors
     shares = fp / max(negatives, 1), fn / max(positives, 1)
     estimate = float(_value_at_rates(metric, *shares, observed[0]))
-    least, most = (_value_at_rates(metric, share, share, priors) for share in (1.0, 0.0))
+    require_monotone(metric, priors)
+    ends = value_range(metric)
+    least, most = (
+        float(worst_over_priors(partial(_value_at_rates, metric, share, share), priors, largest=not share)[0])
+        for share in (1.0, 0.0)
+    )
+    least, most = (end if np.isnan(one) else one for one, end in zip((least, most), ends, strict=True))
     falling, ordered = _curve(metric, priors), _curve(metric, observed)
-    lower = two_share_limit(
-        falling, (fp, negatives), (fn, positives), float(np.min(least)), estimate, left, order=ordered
+    lower = two_share_limit(falling, (fp, negatives), (fn, positives), least, estimate, left, order=ordered)
+    upper = -two_share_limit(
+        _Mirrored(falling), (tn, negatives), (tp, positives), -most, -estimate, left, _Mirrored(ordered)
     )
-    upper = two_share_limit(
-        _Mirrored(falling), (tn, negatives), (tp, positives), -float(np.max(most)), -estimate, left, _Mirrored(ordered)
-    )
-    return lower, -upper
+    return float(np.clip(lower, *ends)), float(np.clip(upper, *ends))
 
 
 def _value_at_rates(metric: Metric, fpr: Any, fnr: Any, prior: Any) -> Any:
@@ -154,28 +178,28 @@ def _value_at_rates(metric: Metric, fpr: Any, fnr: Any, prior: Any) -> Any:
 def _curve(metric: Metric, priors: NDArray[np.float64]) -> _Curve:
     """The rates at which a metric has a value, at some priors."""
     kind = _LinearCurve if isinstance(metric, LinearFractionalMetric) else _BisectedCurve
-    return kind(metric, priors[:, None])
+    return kind(metric, priors)
 
 
 class _Curve(ABC):
-    """False positive and false negative rates at which a metric has a value; at every prior, or the least of all."""
+    """False positive and false negative rates at which a metric has a value; the least of all priors in a range."""
 
-    def __init__(self, metric: Metric, prior: NDArray[np.float64]) -> None:
-        self.metric, self.prior = metric, prior
+    def __init__(self, metric: Metric, priors: NDArray[np.float64]) -> None:
+        self.metric, self.priors = metric, priors
 
     @abstractmethod
-    def second_at(self, fpr: Any, value: float) -> Any:
+    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
         """The false negative rate: a row for each prior; below 0 or above 1 where the metric never has the value."""
 
     @abstractmethod
-    def first_at(self, fnr: Any, value: float) -> Any:
+    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
         """The false positive rate, in the same way."""
 
     def second(self, fpr: Any, value: float) -> Any:
-        return self.second_at(fpr, value).min(axis=0)
+        return worst_over_priors(partial(self.second_at, fpr, value), self.priors)
 
     def first(self, fnr: Any, value: float) -> Any:
-        return self.first_at(fnr, value).min(axis=0)
+        return worst_over_priors(partial(self.first_at, fnr, value), self.priors)
 
 
 class _LinearCurve(_Curve):
@@ -183,15 +207,15 @@ class _LinearCurve(_Curve):
 
     metric: LinearFractionalMetric
 
-    def second_at(self, fpr: Any, value: float) -> Any:
-        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(self.prior)
-        fp = fpr * (1 - self.prior)
-        return _solved(a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * self.prior)
+    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
+        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(prior)
+        fp = fpr * (1 - prior)
+        return _solved(a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * prior)
 
-    def first_at(self, fnr: Any, value: float) -> Any:
-        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(self.prior)
-        fn = fnr * self.prior
-        return _solved(a0 + a2 * fn - value * (b0 + b2 * fn), (value * b1 - a1) * (1 - self.prior))
+    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
+        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(prior)
+        fn = fnr * prior
+        return _solved(a0 + a2 * fn - value * (b0 + b2 * fn), (value * b1 - a1) * (1 - prior))
 
 
 def _solved(at_zero: Any, slope: Any) -> Any:
@@ -202,14 +226,15 @@ def _solved(at_zero: Any, slope: Any) -> Any:
 class _BisectedCurve(_Curve):
     """Of any metric that does not increase in FP or FN."""
 
-    def second_at(self, fpr: Any, value: float) -> Any:
-        return self._bisected(lambda fnr: _value_at_rates(self.metric, fpr, fnr, self.prior) - value, fpr)
+    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
+        return self._bisected(lambda fnr: _value_at_rates(self.metric, fpr, fnr, prior) - value, fpr, prior)
 
-    def first_at(self, fnr: Any, value: float) -> Any:
-        return self._bisected(lambda fpr: _value_at_rates(self.metric, fpr, fnr, self.prior) - value, fnr)
+    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
+        return self._bisected(lambda fpr: _value_at_rates(self.metric, fpr, fnr, prior) - value, fnr, prior)
 
-    def _bisected(self, excess: Callable[[Any], Any], other: Any) -> Any:
-        low: Any = np.zeros(np.broadcast_shapes(np.shape(other), self.prior.shape))
+    @staticmethod
+    def _bisected(excess: Callable[[Any], Any], other: Any, prior: NDArray[np.float64]) -> Any:
+        low: Any = np.zeros(np.broadcast_shapes(np.shape(other), prior.shape))
         high: Any = low + 1
         never, at_once = excess(high) > 0, excess(low) <= 0
         for _ in range(30):
@@ -226,7 +251,7 @@ class _Mirrored:
         self.curve = curve
 
     def second(self, tnr: Any, value: float) -> Any:
-        return (1 - self.curve.second_at(1 - tnr, -value)).min(axis=0)
+        return 1 - worst_over_priors(partial(self.curve.second_at, 1 - tnr, -value), self.curve.priors, largest=True)
 
     def first(self, tpr: Any, value: float) -> Any:
-        return (1 - self.curve.first_at(1 - tpr, -value)).min(axis=0)
+        return 1 - worst_over_priors(partial(self.curve.first_at, 1 - tpr, -value), self.curve.priors, largest=True)

@@ -32,8 +32,11 @@ BLOCKS = 64
 SPACING = 0.4
 """Distance of grid points along the curve, in standard errors (Fisher information): a probability is smooth on 1."""
 
-MOST_POINTS = 2048
+MOST_POINTS = 4096
 """Points on a curve at most; a curve that would need more has a bound for what lies between its points."""
+
+ROUNDS = 12
+"""Rounds in which points are added."""
 
 MARGIN = 1e-3
 """The part of the error that is left, so that a search ends: beside it, a maximum is not known to the last digit."""
@@ -169,6 +172,13 @@ def _blocks(rows: float, low: float, high: float) -> NDArray[np.float64]:
     return np.unique(np.concatenate(([0.0], np.floor(np.linspace(start, end, BLOCKS)))))
 
 
+def _with_observed(
+    most: NDArray[np.float64], blocks: NDArray[np.float64], count: float, inner_count: float
+) -> NDArray[np.float64]:
+    """A region with the outcome that was observed, and those with less of the first count, whatever was rounded."""
+    return np.where(blocks <= count, np.maximum(most, inner_count), most)
+
+
 class _Test(Protocol):
     """A test of a value: its region, and the shares that have the value or less."""
 
@@ -199,14 +209,17 @@ class _TwoShares:
         estimate: float,
         error: float,
     ) -> None:
-        (count, rows), (_, inner_rows) = first, second
+        (count, rows), (inner_count, inner_rows) = first, second
         self.curve, self.inner_rows = curve, inner_rows
         self.observed = float(count / max(rows, 1))
         self.low, self.high = (float(limit) for limit in share_limits(count, rows, error))
         blocks = _blocks(rows, self.low, self.high)
         reached = order.second(blocks / max(rows, 1), estimate - 1e-9 * max(1.0, abs(estimate)))
-        most = np.minimum(np.floor(inner_rows * reached + 1e-9), inner_rows)
-        self.region = _Region(blocks, most, np.full(len(blocks), float(inner_rows)), rows)
+        # A curve that is bisected is known to 1e-9; an outcome too many makes the limit cautious, one too few wrong.
+        most = np.minimum(np.floor(inner_rows * reached + (1e-8 * inner_rows + 1e-7)), inner_rows)
+        self.region = _Region(
+            blocks, _with_observed(most, blocks, count, inner_count), np.full(len(blocks), float(inner_rows)), rows
+        )
 
     def inner(self, shares: NDArray[np.float64], psi: float) -> NDArray[np.float64]:
         return np.asarray(self.curve.second(shares, psi), dtype=float)
@@ -245,10 +258,13 @@ class _ThreeParts:
         enough = left * best + blocks * worst
         scale = float(np.abs(np.array([worst, middle, best])).max())
         if best - middle > 1e-12 * scale:
-            most = np.floor(enough / (best - middle) + 1e-9 * max(1.0, rows))
+            # What cancels in the differences is rounded to the size of what is subtracted, not to that of the rest.
+            rounding = 1e-13 * rows * float(np.abs(numerators).max() + abs(estimate) * np.abs(denominators).max())
+            most = np.floor((enough + rounding) / (best - middle) + 1e-9 * max(1.0, rows))
         else:
             most = np.where(enough >= -1e-9 * scale * rows, left, -1.0)
-        self.region = _Region(blocks, np.minimum(most, left), left, rows)
+        most = _with_observed(np.minimum(most, left), blocks, counts[0], counts[1])
+        self.region = _Region(blocks, most, left, rows)
 
     def inner(self, shares: NDArray[np.float64], psi: float) -> NDArray[np.float64]:
         worst, middle, best = self.numerators - psi * self.denominators
@@ -292,12 +308,15 @@ def _limit(test: _Test, least: float, estimate: float, error: float) -> float:
     low, high = _to_angle(np.array(_range(test, estimate) or (test.low, test.high)))
     place = float(np.clip((_to_angle(test.observed) - low) / (high - low), 0.0, 1.0)) if high > low else 0.5
     found = _solved(test, place, estimate, least, step, error * (1 - MARGIN), precision)
+    slack = precision
     while found > least:
-        likely, place = _likeliest(test, found)
+        likely, place, is_bound = _likeliest(test, found, error)
         if likely <= error:
             return found
+        if is_bound:  # no point to solve for: further and further down, until a bound suffices
+            slack *= 2
         step = max(step / 4, 4 * precision)
-        found = min(_solved(test, place, found, least, step, error * (1 - MARGIN), precision), found - precision)
+        found = min(_solved(test, place, found, least, step, error * (1 - MARGIN), precision), found - slack)
     return least
 
 
@@ -313,14 +332,16 @@ def _range(test: _Test, psi: float) -> tuple[float, float] | None:
     return low, min(test.high, max(end, low))
 
 
-def _likeliest(test: _Test, psi: float) -> tuple[float, float]:
-    """The largest probability of the region where the value is ψ or less, and the place on the curve at which it is."""
+def _likeliest(test: _Test, psi: float, error: float = 0.0) -> tuple[float, float, bool]:
+    """The largest probability of the region where the value is ψ or less, and the place on the curve at which it is.
+
+    Where it is at most `error`, that is all that is said. The last is whether a bound was needed instead of a point.
+    """
     found = _range(test, psi)
     if found is None:
-        return 0.0, 1.0
+        return 0.0, 1.0, False
     low, high = found
-    shares, inner, gaps = _points(test, psi, low, high)
-    probability = test.region.probability(shares, inner)
+    shares, probability, left = _points(test, psi, low, high, error)
     tops = np.flatnonzero(probability >= 0.9 * probability.max())
     after, before = np.minimum(tops + 1, len(shares) - 1), np.maximum(tops - 1, 0)
     peaks = tops[(probability[tops] >= probability[after]) & (probability[tops] >= probability[before])]
@@ -331,35 +352,66 @@ def _likeliest(test: _Test, psi: float) -> tuple[float, float]:
     every, where = np.concatenate((probability, refined)), np.concatenate((shares, closer))
     best = int(np.argmax(every))
     largest = float(every[best])
-    wide = gaps > 2 * SPACING
-    if wide.any():
-        # |d arcsin √p| is at most half of the curve's length (Cauchy–Schwarz), which bounds p between two points
-        turned = np.arcsin(np.sqrt(np.clip(probability, 0.0, 1.0)))
-        between = (turned[1:] + turned[:-1])[wide] / 2 + gaps[wide] / 4
-        largest = max(largest, float(np.sin(np.minimum(between, np.pi / 2)).max() ** 2))
     ends = _to_angle(np.array([low, high]))
-    return largest, float((_to_angle(where[best]) - ends[0]) / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.5
+    place = float((_to_angle(where[best]) - ends[0]) / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.5
+    return max(largest, left), place, left > max(largest, error)
 
 
 def _points(
-    test: _Test, psi: float, low: float, high: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Points on the curve of a value, both shares and the distances of neighbours: no gap is wide, if that can be."""
+    test: _Test, psi: float, low: float, high: float, error: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Points on the curve of a value, the probability at each, and a bound for gaps that are still wide.
+
+    Branch and bound: gaps are divided, until they are narrow or are known to hold nothing larger than `error` or than
+    what was found.
+    """
     shares = _to_share(np.linspace(_to_angle(low), _to_angle(high), 17))
     shares[0], shares[-1] = low, high  # to the last digit: the curve may end there
-    for round_ in range(6):
-        inner = np.clip(test.inner(shares, psi), 0.0, 1.0)
+    inner = np.clip(test.inner(shares, psi), 0.0, 1.0)
+    probability = test.region.probability(shares, inner)
+    for round_ in range(ROUNDS):
         gaps = test.distances(shares, inner)
-        wide = gaps > SPACING * (1 + 1e-6)
-        if not wide.any() or len(shares) > MOST_POINTS or round_ == 5:
+        wide = np.flatnonzero(gaps > SPACING * (1 + 1e-6))
+        bounds = _bounds(test, shares, inner, probability, gaps, wide)
+        enough = max(error, float(probability.max()))
+        wide, bounds = wide[bounds > enough], bounds[bounds > enough]
+        if not len(wide) or round_ == ROUNDS - 1 or len(shares) > MOST_POINTS:
             break
-        parts = np.where(wide, np.ceil(np.minimum(gaps, 64) / SPACING), 1).astype(int)
-        left = np.repeat(np.arange(len(gaps)), parts)
-        inside = (np.arange(len(left)) - np.repeat(np.cumsum(parts) - parts, parts)) / parts[left]
+        parts = np.clip(np.ceil(gaps[wide] / SPACING), 2, 16).astype(int)
+        gap = np.repeat(wide, parts - 1)
+        inside = (np.arange(len(gap)) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1) + 1) / np.repeat(
+            parts, parts - 1
+        )
         angles = _to_angle(shares)
-        between = _to_share(angles[left] + inside * np.diff(angles)[left])
-        shares = np.append(np.where(inside == 0, shares[left], between), high)
-    return shares, inner, gaps
+        new = np.clip(_to_share(angles[gap] + inside * np.diff(angles)[gap]), shares[gap], shares[gap + 1])
+        new_inner = np.clip(test.inner(new, psi), 0.0, 1.0)
+        new_probability = test.region.probability(new, new_inner)
+        shares, inner, probability = (
+            np.insert(all_, gap + 1, some)
+            for all_, some in ((shares, new), (inner, new_inner), (probability, new_probability))
+        )
+    return shares, probability, float(bounds.max(initial=0.0))
+
+
+def _bounds(
+    test: _Test,
+    shares: NDArray[np.float64],
+    inner: NDArray[np.float64],
+    probability: NDArray[np.float64],
+    gaps: NDArray[np.float64],
+    wide: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Bounds of the probability between the neighbours of some gaps.
+
+    The region gets less likely with either share, so that the better end of both bounds it. And |d arcsin √p| is at
+    most half of the curve's length (Cauchy–Schwarz).
+    """
+    if not len(wide):
+        return np.empty(0)
+    corner = test.region.probability(shares[wide], np.minimum(inner[wide], inner[wide + 1]))
+    turned = np.arcsin(np.sqrt(np.clip(probability, 0.0, 1.0)))
+    between = (turned[wide] + turned[wide + 1]) / 2 + gaps[wide] / 4
+    return np.asarray(np.minimum(corner, np.sin(np.minimum(between, np.pi / 2)) ** 2))
 
 
 def _to_angle(share: Any) -> Any:

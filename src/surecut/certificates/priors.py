@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from surecut.certificates.confidence import share_limits
-from surecut.metrics import LinearFractionalMetric, Metric
+from surecut.metrics import LinearFractionalMetric, Metric, NotMonotoneError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,8 +17,24 @@ if TYPE_CHECKING:
 PRIORS = 33
 """Priors between their limits at which the worst case is looked for."""
 
-PRIORS_COMPARED = np.array([0.013, 0.07, 0.191, 0.31, 0.44, 0.5, 0.587, 0.7, 0.83, 0.937, 0.982])
-"""Priors at which it is decided whether a metric depends on the prior."""
+PRIORS_COMPARED = np.unique(
+    np.concatenate(
+        (
+            np.linspace(0, 1, 101)[1:-1],
+            *(
+                t * np.array([1, -1]) + np.array([0, 1])
+                for t in (1e-6, 1e-4, 0.0013, 0.0037, 0.0071, 0.191, 0.3137, 0.4413)
+            ),
+        )
+    )
+)
+"""Priors at which it is decided whether a metric depends on the prior, and how."""
+
+CLOSER = np.array([-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75])
+"""Where a worst case is looked for around the worst prior so far, in units of the distance to its neighbours, …"""
+
+CLOSER_STILL = 3
+"""… and how often, a quarter as far each time."""
 
 RATES = np.array([0.0, 0.02, 0.11, 0.3, 0.5, 0.63, 0.8, 0.97, 1.0])
 """Rates at which metrics that are no ratio are compared."""
@@ -32,6 +50,63 @@ def possible_priors(
         return np.array([positives / rows]), error
     low, high = share_limits(positives, rows, error * share / 2)
     return np.linspace(low, high, points), error * (1 - share)
+
+
+def worst_over_priors(
+    values: Callable[[NDArray[np.float64]], NDArray[np.float64]], priors: NDArray[np.float64], largest: bool = False
+) -> NDArray[np.float64]:
+    """The least (or largest) value of each column over all priors between the first and the last of an even grid.
+
+    `values` takes priors of shape (k, 1), or (k, columns), and returns values of shape (k, columns).
+    """
+    sign = -1.0 if largest else 1.0
+    found = sign * values(priors[:, None])
+    worst = found.min(axis=0)
+    if len(priors) < 2 or priors[0] == priors[-1]:
+        return np.asarray(sign * worst)
+    centre, step = priors[found.argmin(axis=0)], float(priors[1] - priors[0])
+    for _ in range(CLOSER_STILL):
+        near = np.clip(centre + step * CLOSER[:, None], priors[0], priors[-1])
+        found = sign * values(near)
+        centre = np.take_along_axis(near, found.argmin(axis=0)[None], axis=0)[0]
+        worst, step = np.minimum(worst, found.min(axis=0)), step / 4
+    return np.asarray(sign * worst)
+
+
+def require_monotone(metric: Metric, priors: NDArray[np.float64]) -> None:
+    """Refuse a metric that grows with FP or FN at a prior that must be reckoned with."""
+    try:
+        metric.check_monotone(np.clip(priors, 1e-9, 1 - 1e-9))
+    except NotMonotoneError as error:
+        raise NotMonotoneError(
+            f"{metric.name} grows with errors at a share of positives that these rows allow, {priors[0]:.3g} to "
+            f"{priors[-1]:.3g}, so that no limit can be given ({error}). Certify on more rows, if it is monotone at "
+            "their own share of positives, or choose a metric that never grows with errors"
+        ) from error
+
+
+def value_range(metric: Metric, undefined: float = math.nan) -> tuple[float, float]:
+    """The least and the largest value that a metric can have, at any prior; its extremes stand at corners."""
+    share = np.array([0.0, 1.0])
+
+    def at(priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        prior = priors[:, None, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(metric.value(share[:, None] * (1 - prior), share[None, :] * prior, prior), dtype=float)
+
+    priors = np.linspace(0, 1, 101)
+    try:
+        values = at(priors)
+    except ArithmeticError:  # a coefficient of one's own that is defined inside only
+        values = at(np.clip(priors, 1e-9, 1 - 1e-9))
+    values = np.append(values[np.isfinite(values)], [] if math.isnan(undefined) else [undefined])
+    least, most = (float(end) for end in (values.min(), values.max()))
+    return _near_whole(least), _near_whole(most)
+
+
+def _near_whole(value: float) -> float:
+    """1 for the number after it, which a quotient of roots may be."""
+    return float(round(value)) if abs(value - round(value)) <= 1e-14 * abs(value) else value
 
 
 def depends_on_prior(metric: Metric) -> bool:

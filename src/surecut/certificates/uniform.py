@@ -14,7 +14,14 @@ import numpy as np
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import confusion_at, frequencies, value_at
-from surecut.certificates.priors import PRIORS, depends_on_prior, possible_priors
+from surecut.certificates.priors import (
+    PRIORS,
+    depends_on_prior,
+    possible_priors,
+    require_monotone,
+    value_range,
+    worst_over_priors,
+)
 from surecut.confusion import Confusion
 from surecut.metrics import LinearFractionalMetric, Metric
 
@@ -63,9 +70,26 @@ class Bands:
 
     def value(self, metric: Metric, best: bool) -> NDArray[np.float64]:
         """The metric at the best (or worst) rates that are possible: a row for every prior, a column a threshold."""
-        prior = self.priors[:, None]
+        return self.value_at(metric, best, self.priors[:, None])
+
+    def value_at(self, metric: Metric, best: bool, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at other priors, as a column, or with a column for each threshold."""
         fpr, fnr = (self.fpr[0], self.fnr[0]) if best else (self.fpr[1], self.fnr[1])
-        return np.asarray(metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior))
+
+    def limit(self, metric: Metric, best: bool) -> NDArray[np.float64]:
+        """The best (or worst) value over all priors that are possible, of each threshold.
+
+        Where it is undefined, as at a prior of 0, it can be any that the metric has.
+        """
+        require_monotone(metric, self.priors)
+        ends = value_range(metric)
+
+        def values(prior: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.clip(_defined(self.value_at(metric, best, prior), ends, not best), *ends)
+
+        return worst_over_priors(values, self.priors, largest=best)
 
 
 def bands(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float, sides: int) -> Bands:
@@ -94,9 +118,7 @@ def uniform_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, erro
 def uniform_value_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float]:
     """Lower and upper limit of the value at a cut, each one-sided, whatever rows chose it."""
     one_sided = bands(metric, tally, confusion, error, sides=1)
-    lower = float(_defined(one_sided.value(metric, best=False), metric, worst=True).min())
-    upper = float(_defined(one_sided.value(metric, best=True), metric, worst=False).max())
-    return lower, upper
+    return float(one_sided.limit(metric, best=False)[0]), float(one_sided.limit(metric, best=True)[0])
 
 
 def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
@@ -112,11 +134,19 @@ def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, erro
     rivals = Confusion(*(np.append(getattr(confusion, cell), getattr(blocks, cell)) for cell in cells))
     of_bands = error * (1 - STEPS_SHARE) if isinstance(metric, LinearFractionalMetric) else error
     at_cut, at_rivals = (bands(metric, tally, some, of_bands, sides=2) for some in (confusion, rivals))
-    ahead = at_rivals.value(metric, best=True) - _defined(at_cut.value(metric, best=False), metric, worst=True)
-    if isinstance(metric, LinearFractionalMetric):
-        fpr, fnr = _steps(tally, confusion, rivals, error * STEPS_SHARE)
-        ahead = np.fmin(ahead, _ahead_by_steps(metric, at_cut, fpr, fnr))
-    return float(max(0.0, np.nanmax(ahead)))
+    require_monotone(metric, at_cut.priors)
+    ends = value_range(metric)
+    by_steps = isinstance(metric, LinearFractionalMetric)
+    fpr, fnr = _steps(tally, confusion, rivals, error * STEPS_SHARE) if by_steps else (np.empty(0), np.empty(0))
+
+    def ahead(prior: NDArray[np.float64]) -> NDArray[np.float64]:
+        worst = _defined(at_cut.value_at(metric, False, prior), ends, worst=True)
+        found = at_rivals.value_at(metric, True, prior) - worst
+        if isinstance(metric, LinearFractionalMetric):
+            found = np.fmin(found, _ahead_by_steps(metric, at_cut, fpr, fnr, prior))
+        return np.where(np.isnan(found), -np.inf, found)
+
+    return float(max(0.0, np.max(worst_over_priors(ahead, at_cut.priors, largest=True))))
 
 
 def _steps(
@@ -146,13 +176,16 @@ def _steps(
 
 
 def _ahead_by_steps(
-    metric: LinearFractionalMetric, at_cut: Bands, fpr: NDArray[np.float64], fnr: NDArray[np.float64]
+    metric: LinearFractionalMetric,
+    at_cut: Bands,
+    fpr: NDArray[np.float64],
+    fnr: NDArray[np.float64],
+    prior: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """What rivals are ahead by at most, given steps from the cut: (a − Ψ b)·Δ / (denominator at the rival).
 
     Ψ and the denominator at the cut are those that the bands allow. NaN where a step leads out of the unit square.
     """
-    prior = at_cut.priors[:, None]
     (_, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
     fp, fn = fpr * (1 - prior), fnr * prior
     corners = [(i, j) for i in (0, 1) for j in (0, 1)]
@@ -162,7 +195,7 @@ def _ahead_by_steps(
     found = np.full(np.broadcast_shapes(least.shape, fp.shape), -np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
         for best in (False, True):
-            value = at_cut.value(metric, best)
+            value = at_cut.value_at(metric, best, prior)
             gain = (a1 - value * b1) * fp + (a2 - value * b2) * fn
             found = np.maximum(found, np.where(gain > 0, gain / least, gain / most))
     outside = (at_cut.fpr[0] + fpr < 0) | (at_cut.fnr[0] + fnr < 0) | (least <= 0)
@@ -177,17 +210,12 @@ def curve_band(
     `weights` says what the rows' weights mean, as in `certify`.
     """
     both = bands(metric, frequencies(tally, "the band of a curve", weights), confusion, 1 - confidence, sides=2)
-    lower = _defined(both.value(metric, best=False), metric, worst=True).min(axis=0)
-    upper = _defined(both.value(metric, best=True), metric, worst=False).max(axis=0)
-    return lower, upper
+    return both.limit(metric, best=False), both.limit(metric, best=True)
 
 
-def _defined(values: NDArray[np.float64], metric: Metric, worst: bool) -> NDArray[np.float64]:
+def _defined(values: NDArray[np.float64], ends: tuple[float, float], worst: bool) -> NDArray[np.float64]:
     """Values with the metric's own extreme in place of undefined ones."""
-    if not np.isnan(values).any():
-        return values
-    corners = np.array([metric.value(fp=fp, fn=fn, prior=0.5) for fp in (0.0, 0.5) for fn in (0.0, 0.5)])
-    return np.where(np.isnan(values), np.nanmin(corners) if worst else np.nanmax(corners), values)
+    return np.where(np.isnan(values), ends[0] if worst else ends[1], values)
 
 
 def _blocks_of(confusion: Confusion) -> Confusion:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import require_same_length
-from surecut.certificates.cells import cells_of
+from surecut.certificates.cells import cells_of, group_codes
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import frequencies, require_whole
 from surecut.certificates.held_out import require_valid_rows
@@ -82,7 +82,7 @@ def certify_labels(
 def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
     named = np.asarray(groups)
     require_same_length(Y_true=np.empty(rows), groups=named)
-    return np.unique(named, return_inverse=True)[1]
+    return group_codes(named)
 
 
 def _from_tallies(

@@ -12,14 +12,17 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.clusters import (
     GROUPS,
+    NO_ORDER,
     cluster_limits,
     least_ratio,
     ratio_limits,
+    require_no_order,
     terms_of,
     unequal_note,
 )
 from surecut.certificates.holdout import value_limits
-from surecut.certificates.labels.values import average_certificate, row_values, value_range
+from surecut.certificates.labels.values import average_certificate, row_values
+from surecut.certificates.priors import value_range
 from surecut.certificates.promises import label_promises
 from surecut.confusion import Confusion
 from surecut.multilabel.cut import MultilabelCut, averaged_value, undefined_labels
@@ -34,6 +37,10 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
     """From the counts of independent clusters: of rows, or of groups of them."""
     error = 1 - confidence
     confusion = cells.confusion()
+    what = "groups" if grouped else "rows"
+    bets = grouped or cut.average != "macro" or terms_of(cut.metric) is not None
+    if bets:
+        require_no_order(cut.metric, cells, what)
     if cut.average == "samples":
         if grouped:
             raise ValueError("the samples average of dependent rows has no finite-sample limit here: use 'bootstrap'")
@@ -42,7 +49,7 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
     else:
         value = averaged_value(cut.metric, cut.average, confusion)
         limits = _micro(cut, cells, error, grouped) if cut.average == "micro" else _macro(cut, cells, error, grouped)
-    assumptions = [GROUPS if grouped else FRESH, KEPT_ASIDE]
+    assumptions = [GROUPS if grouped else FRESH, *([NO_ORDER.format(what=what)] if bets else []), KEPT_ASIDE]
     found = average_certificate(cut, value, (*limits, None), rows, "holdout", confidence, assumptions, confusion)
     if grouped:
         found = replace(found, note=unequal_note(cells.pooled().sum(axis=1), error))

@@ -72,7 +72,10 @@ class LabelRows:
             return self
         require_counts(weights, what)
         require_whole(self.weights, weights)
-        rows = np.repeat(np.arange(len(self.weights)), self.weights.astype(np.int64))
+        times = self.weights.astype(np.int64)
+        rows = np.repeat(np.arange(len(times)), times)
+        # All rows once, then the second of each, and so on: copies are not neighbours, which would look sorted.
+        rows = rows[np.argsort(np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times), kind="stable")]
         truth, scores = (
             (matrix.tocsr() if is_sparse(matrix) else matrix)[rows] for matrix in (self.truth, self.scores)
         )

@@ -8,8 +8,7 @@ import numpy as np
 
 from surecut import theory
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.labels.values import value_range
-from surecut.certificates.priors import PRIORS
+from surecut.certificates.priors import PRIORS, value_range
 from surecut.certificates.theorem import change_with_prior, theorem_bound
 from surecut.metrics import NoTheoremError
 from surecut.multilabel.cut import undefined_labels

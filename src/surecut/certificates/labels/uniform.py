@@ -9,8 +9,7 @@ import numpy as np
 
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import least_shares, share_limits
-from surecut.certificates.labels.values import value_range
-from surecut.certificates.priors import PRIORS
+from surecut.certificates.priors import PRIORS, require_monotone, value_range, worst_over_priors
 from surecut.certificates.uniform import uniform_regret, uniform_value_limits
 from surecut.multilabel.cut import undefined_labels
 from surecut.progress import shown
@@ -70,7 +69,7 @@ class PooledRates:
         self.weight = self.rows / self.rows.sum()
         self.shares, self.error = shares, error / 3 / len(self.rows) / sides
         low, high = (limit @ self.weight for limit in share_limits(positives, self.rows, error / 6 / len(self.rows)))
-        self.priors = np.linspace(low, high, PRIORS)[:, None]
+        self.priors = np.linspace(low, high, PRIORS)
 
     def least(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """Of counts with the labels in the last axis."""
@@ -79,22 +78,35 @@ class PooledRates:
     def most(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         return 1 - self.least(self.rows - counts)
 
-    def worst(self, metric: Metric, fp: Any, fn: Any) -> NDArray[np.float64]:
-        """The metric at the largest rates that are possible, a row for every prior."""
-        value = metric.value(self.most(fp), np.minimum(self.most(fn), self.priors), self.priors)
-        return np.where(np.isnan(value), value_range(metric)[0], value)
+    def worst(self, metric: Metric, fp: Any, fn: Any) -> Callable[[Any], NDArray[np.float64]]:
+        """The metric at the largest rates that are possible, as a function of priors."""
+        return self._valued(metric, self.most(fp), self.most(fn), value_range(metric)[0])
 
-    def best(self, metric: Metric, fp: Any, fn: Any) -> NDArray[np.float64]:
+    def best(self, metric: Metric, fp: Any, fn: Any) -> Callable[[Any], NDArray[np.float64]]:
         """The metric at the least rates that are possible."""
-        value = metric.value(self.least(fp), np.minimum(self.least(fn), self.priors), self.priors)
-        return np.where(np.isnan(value), value_range(metric)[1], value)
+        return self._valued(metric, self.least(fp), self.least(fn), value_range(metric)[1])
+
+    @staticmethod
+    def _valued(metric: Metric, fp: Any, fn: Any, undefined: float) -> Callable[[Any], NDArray[np.float64]]:
+        fp, fn = np.atleast_1d(fp), np.atleast_1d(fn)
+
+        def values(prior: Any) -> NDArray[np.float64]:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                value = metric.value(fp, np.minimum(fn, prior), prior)
+            return np.where(np.isnan(value), undefined, value)
+
+        return values
 
 
 def pooled_limits(metric: Metric, confusion: Confusion, shares: Shares, error: float) -> tuple[float, float]:
     """Limits of the pooled value."""
     rates = PooledRates(confusion, shares, error, sides=1)
+    require_monotone(metric, rates.priors)
     fp, fn = confusion.fp, confusion.fn
-    return float(rates.worst(metric, fp, fn).min()), float(rates.best(metric, fp, fn).max())
+    return (
+        float(worst_over_priors(rates.worst(metric, fp, fn), rates.priors)[0]),
+        float(worst_over_priors(rates.best(metric, fp, fn), rates.priors, largest=True)[0]),
+    )
 
 
 def uniform_micro(
@@ -111,5 +123,6 @@ def uniform_micro(
     fp, fn = np.stack(at, axis=1).transpose(2, 0, 1)
     higher = np.concatenate((np.zeros_like(fp[:1]), fp[:-1]))
     rates = PooledRates(confusion, simultaneous_shares, error, sides=2)
-    ahead = rates.best(metric, higher, fn) - rates.worst(metric, confusion.fp, confusion.fn)
+    best, worst = rates.best(metric, higher, fn), rates.worst(metric, confusion.fp, confusion.fn)
+    ahead = worst_over_priors(lambda prior: best(prior) - worst(prior), rates.priors, largest=True)
     return lower, upper, float(max(0.0, ahead.max()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,20 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.certificates.cells import ClusterCells
-    from surecut.metrics import Metric
     from surecut.multilabel.cut import MultilabelCut
 
 ANY_LABELS = "nothing is assumed of how the labels of one row depend on each other"
-
-
-def value_range(metric: Metric, undefined: float = math.nan) -> tuple[float, float]:
-    """The least and the largest value that a metric can have, at any prior; its extremes stand at corners."""
-    prior = np.linspace(0, 1, 101)[:, None, None]
-    share = np.array([0.0, 1.0])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.asarray(metric.value(share[:, None] * (1 - prior), share[None, :] * prior, prior))
-    values = np.append(values[np.isfinite(values)], [] if math.isnan(undefined) else [undefined])
-    return float(values.min()), float(values.max())
 
 
 def row_values(cut: MultilabelCut, cells: ClusterCells) -> NDArray[np.float64]:
