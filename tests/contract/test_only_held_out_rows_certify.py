@@ -173,6 +173,31 @@ def test_rows_that_an_engine_read_or_counted_are_recognised(engine, tmp_path):
     assert certify(cut, *draw(rng, 3000)).lower < cut.value
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("head", [1 << 20, 1000], ids=["in memory", "in batches"])
+def test_the_same_rows_in_any_order_make_the_same_cut(head, ties, monkeypatch, tmp_path):
+    """Engines read batches in any order, and workers finish in any order."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from surecut.frames import batches
+
+    monkeypatch.setattr(batches, "HEAD", head)
+    monkeypatch.setattr(batches, "BATCH", 512)
+    rng = np.random.default_rng(5)
+    y, s = draw(rng, 5000)
+    s = np.where(s < 0.3, 0.0, s) if ties else s
+    cuts = []
+    for number in range(3):
+        order = rng.permutation(5000)
+        rows = pyarrow.table({"y": y[order], "s": s[order]})
+        cuts.append(tune_frame(rows, label="y", score="s"))
+        cuts[-1].save(tmp_path / f"{number}.json")
+    assert len({(tmp_path / f"{number}.json").read_text() for number in range(3)}) == 1
+    assert len(cuts[0].seen[0]) == 256
+    with pytest.raises(ValueError, match=RECOGNISED):
+        certify(cuts[0], y[1:], s[1:])
+    assert certify(cuts[0], *draw(rng, 3000)).rows == 3000
+
+
 def test_a_method_that_is_chosen_for_a_picture_is_one_that_holds(tuned, other):
     plots = pytest.importorskip("surecut.plots")
     pytest.importorskip("matplotlib").use("agg")
