@@ -740,4 +740,21 @@ def test_tune_asks_what_weights_mean(run, tuned, euros, tmp_path):
     assert "--weights counts if a weight of 2 means the row twice" in refused.output
     assert run("tune", *options, "--weights", "counts").exit_code == 0
     assert "importance" in run("tune", *options, "--weights", "importance").output
+    promised = " ".join(run("tune", *options, "--constraint", "precision>=0.5").output.split())
+    assert "or use surecut certify --method bootstrap, which resamples weighted rows" in promised
     assert "give both" in run("tune", *options[:-2], "--weights", "counts").output
+
+
+def test_the_certify_command_takes_weights(run, tuned, other, euros, tmp_path):
+    cut = tune_threshold(*tuned)
+    cut.save(tmp_path / "cut.json")
+    rows = write(tmp_path / "rows.csv", *other, w=euros)
+    options = (rows, "--cut", tmp_path / "cut.json", "--label", "y", "--score", "p", "--format", "json")
+    refused = run("certify", *options, "--weight", "w")
+    assert refused.exit_code == 1
+    assert "--weights counts if a weight of 2 means the row twice" in " ".join(refused.output.split())
+    for weights, method in (("counts", "holdout"), ("importance", "bootstrap")):
+        said = run("certify", *options, "--weight", "w", "--weights", weights, "--method", method)
+        expected = certify(cut, *other, sample_weight=euros, weights=weights, method=method)
+        assert json.loads(said.stdout)["lower"] == pytest.approx(expected.lower, abs=1e-12)
+    assert "give both" in run("certify", *options, "--weights", "counts").output
