@@ -195,8 +195,11 @@ def without(key):
         ("[1, 2]", 'expected an object with "schema"'),
         ("null", 'expected an object with "schema"'),
         (document(schema="other/thing"), 'expected an object with "schema"'),
-        (document(schema_version=1), "its schema version is 1, this surecut reads 3"),
-        (without("schema_version"), "its schema version is None"),
+        (
+            document(schema_version=1),
+            r"another version of surecut \(schema 1, this one reads 3\): tune and save it again",
+        ),
+        (without("schema_version"), "another version of surecut .schema None"),
         (without("threshold"), "'threshold' is missing"),
         (without("interval"), "'interval' is missing"),
         (without("confusion"), "'confusion' is missing"),

@@ -37,6 +37,16 @@ SCHEMA = "surecut/cut"
 SCHEMA_VERSION = 3
 
 
+class OtherVersionError(ValueError):
+    """A saved cut has another schema version."""
+
+    def __init__(self, found: Any, expected: int) -> None:
+        super().__init__(
+            f"was written by another version of surecut (schema {found}, this one reads {expected}): tune and save it "
+            "again"
+        )
+
+
 @dataclass(frozen=True)
 class Cut:
     """A threshold, tuned.
@@ -172,6 +182,8 @@ class Cut:
             raise ValueError(f"{path} is not a cut: it is not JSON ({error})") from None
         try:
             return cls.from_dict(document)
+        except OtherVersionError as error:
+            raise ValueError(f"{path} {error}") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"{path} is not a cut: {reason}") from None
@@ -213,9 +225,7 @@ class Cut:
             hint = ", and it holds the cuts of many labels: MultilabelCut.load reads it" if many else ""
             raise ValueError(f'expected an object with "schema": "{SCHEMA}"{hint}')
         if document.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(
-                f"its schema version is {document.get('schema_version')!r}, this surecut reads {SCHEMA_VERSION}"
-            )
+            raise OtherVersionError(document.get("schema_version"), SCHEMA_VERSION)
         lower, upper = document["interval"]
         cells, tuning = document["confusion"], document["tuning"]
         threshold = number_from_json(document["threshold"])

@@ -93,6 +93,23 @@ class RowSample:
         return cls(scores_of_keys(keys), np.asarray(is_positive[kept], dtype=bool), role)
 
     @classmethod
+    def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:
+        """Rows that are chosen by their values, so that it does not matter in which order they come, or in which parts.
+
+        Distinct pairs of score and class with the smallest hashes. The sample of the samples of several parts is the
+        sample of them all.
+        """
+        doubles = as_doubles(np.ascontiguousarray(scores)) + 0.0  # −0 is 0
+        hashes = _hashes(doubles, is_positive)
+        likely = np.flatnonzero(hashes <= np.uint64(min(1.0, 16 * SIZE / max(len(hashes), 1)) * (2**64 - 2**11)))
+        found, first = np.unique(hashes[likely], return_index=True)
+        chosen = likely[first[:SIZE]]
+        if len(found) < SIZE:  # few rows, or many ties
+            chosen = np.unique(hashes, return_index=True)[1][:SIZE]
+        chosen = chosen[np.lexsort((is_positive[chosen], doubles[chosen]))]
+        return cls(scores_of_keys(ordered_keys(doubles[chosen])), np.asarray(is_positive[chosen], dtype=bool))
+
+    @classmethod
     def of_counts(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64], size: int = SIZE) -> RowSample:
         """Rows at evenly spaced ranks, from the number of rows of each class at each score."""
         above = np.cumsum(rows.ravel())
@@ -156,6 +173,13 @@ class RowSample:
         if len(places) not in (0, len(numbers)) or (places < 0).any() or (places >= labels).any():
             raise ValueError("a sample of rows must have one label of the cut for each score")
         return cls(numbers, np.array([one == "1" for one in classes], dtype=bool), role, places)
+
+
+def _hashes(doubles: NDArray[np.float64], is_positive: NDArray[Any]) -> NDArray[np.uint64]:
+    """64 bits of each pair of score and class, of which the first ones depend on all of the score's."""
+    mixed = doubles.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.asarray(is_positive, dtype=bool) * np.uint64(0xBF58476D1CE4E5B9)
+    return mixed
 
 
 def samples_from_json(document: Any, labels: int = 1) -> tuple[RowSample, ...]:

@@ -438,7 +438,7 @@ def test_the_upper_limit_of_the_bootstrap_reaches_1_where_no_mistake_was_seen():
     y = np.arange(400) % 2 == 0
     scores = np.where(y, 0.75, 0.25)
     cut = tune_threshold([0, 1], [0.25, 0.75])
-    found = certify(cut, y, scores, method="bootstrap")
+    found = certify(cut, y, scores, method="bootstrap", held_out=True)
     assert found.upper == pytest.approx(1)
     assert found.lower < value_limits(FBeta(1), np.array([200.0, 0, 0, 200]), ERROR)[0]
 

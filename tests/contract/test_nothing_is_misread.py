@@ -652,6 +652,38 @@ def test_check_reads_new_rows_without_a_positive(tmp_path, negative):
     assert "0 %" in told or "0.00" in told or "0%" in told
 
 
+# Saved by another version
+
+
+@pytest.mark.parametrize("kind", ["one label", "many labels"])
+def test_a_cut_of_another_version_is_not_said_to_be_none(tmp_path, kind):
+    path = tmp_path / "cut.json"
+    cut = cut_at(0.5) if kind == "one label" else surecut.tune_thresholds([[0], [1]], [[0.25], [0.75]])
+    cut.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 1}))
+    with pytest.raises(ValueError, match=r"cut\.json was written by another version of surecut \(schema 1, this one"):
+        type(cut).load(path)
+
+
+# Copies of several files
+
+
+@pytest.mark.parametrize("more_in", ["p1", "p2"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_files_with_different_columns_are_not_copied_into_one(tmp_path, ending, more_in):
+    cut_at(0.5).save(tmp_path / "cut.json")
+    for name in ("p1", "p2"):
+        more = name == more_in
+        (tmp_path / f"{name}.csv").write_text(f"score{',note' * more}\n0.25{',x' * more}\n0.75{',y' * more}\n")
+    out = tmp_path / f"out.{ending}"
+    options = ("--cut", tmp_path / "cut.json", "--score", "score", "--out", out)
+    told = run("apply", tmp_path / "p*.csv", *options, code=1)
+    assert "note" in told
+    assert "p1.csv" in told
+    assert "p2.csv" in told
+    assert not out.exists()
+
+
 # Decimals
 
 

@@ -184,6 +184,31 @@ def test_rows_that_an_engine_read_or_counted_are_recognised(engine, tmp_path):
     assert certify(cut, *draw(rng, 3000)).lower < cut.value
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("head", [1 << 20, 1000], ids=["in memory", "in batches"])
+def test_the_same_rows_in_any_order_make_the_same_cut(head, ties, monkeypatch, tmp_path):
+    """Engines read batches in any order, and workers finish in any order."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from surecut.frames import batches
+
+    monkeypatch.setattr(batches, "HEAD", head)
+    monkeypatch.setattr(batches, "BATCH", 512)
+    rng = np.random.default_rng(5)
+    y, s = draw(rng, 5000)
+    s = np.where(s < 0.3, 0.0, s) if ties else s
+    cuts = []
+    for number in range(3):
+        order = rng.permutation(5000)
+        rows = pyarrow.table({"y": y[order], "s": s[order]})
+        cuts.append(tune_frame(rows, label="y", score="s"))
+        cuts[-1].save(tmp_path / f"{number}.json")
+    assert len({(tmp_path / f"{number}.json").read_text() for number in range(3)}) == 1
+    assert len(cuts[0].seen[0]) == 256
+    with pytest.raises(ValueError, match=RECOGNISED):
+        certify(cuts[0], y[1:], s[1:])
+    assert certify(cuts[0], *draw(rng, 3000)).rows == 3000
+
+
 def test_a_method_that_is_chosen_for_a_picture_is_one_that_holds(tuned, other):
     plots = pytest.importorskip("surecut.plots")
     pytest.importorskip("matplotlib").use("agg")
@@ -745,4 +770,21 @@ def test_tune_asks_what_weights_mean(run, tuned, euros, tmp_path):
     assert "--weights counts if a weight of 2 means the row twice" in refused.output
     assert run("tune", *options, "--weights", "counts").exit_code == 0
     assert "importance" in run("tune", *options, "--weights", "importance").output
+    promised = " ".join(run("tune", *options, "--constraint", "precision>=0.5").output.split())
+    assert "or use surecut certify --method bootstrap, which resamples weighted rows" in promised
     assert "give both" in run("tune", *options[:-2], "--weights", "counts").output
+
+
+def test_the_certify_command_takes_weights(run, tuned, other, euros, tmp_path):
+    cut = tune_threshold(*tuned)
+    cut.save(tmp_path / "cut.json")
+    rows = write(tmp_path / "rows.csv", *other, w=euros)
+    options = (rows, "--cut", tmp_path / "cut.json", "--label", "y", "--score", "p", "--format", "json")
+    refused = run("certify", *options, "--weight", "w")
+    assert refused.exit_code == 1
+    assert "--weights counts if a weight of 2 means the row twice" in " ".join(refused.output.split())
+    for weights, method in (("counts", "holdout"), ("importance", "bootstrap")):
+        said = run("certify", *options, "--weight", "w", "--weights", weights, "--method", method)
+        expected = certify(cut, *other, sample_weight=euros, weights=weights, method=method)
+        assert json.loads(said.stdout)["lower"] == pytest.approx(expected.lower, abs=1e-12)
+    assert "give both" in run("certify", *options, "--weights", "counts").output

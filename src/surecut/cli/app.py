@@ -168,7 +168,8 @@ def _explained(context: typer.Context) -> Iterator[None]:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        said = re.sub(r"\b(method|weights)='(\w+)'", r"--\1 \2", sentence(error))  # as one says it here
+        said = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", sentence(error))
+        said = re.sub(r"\b(method|weights)='(\w+)'", r"--\1 \2", said)  # as one says it here
         said = said.replace("held_out=True", "--held-out").replace("held_out=False", "--not-held-out")
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
@@ -393,6 +394,15 @@ def certify(
         str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
     ] = None,
     by: CUT_BY = None,
+    weight: WEIGHT = None,
+    weights: Annotated[
+        WeightsMean | None,
+        typer.Option(
+            metavar="counts|importance",
+            help="What weights mean. counts: 2 is the row twice. importance needs --method bootstrap.",
+            show_default=False,
+        ),
+    ] = None,
     held_out: Annotated[
         bool | None,
         typer.Option(
@@ -421,17 +431,20 @@ def certify(
 
         if by is not None and groups is not None:
             raise ValueError("--by and --groups do not go together: certify rows of groups from Python, by matrices")
+        if weights is not None and weight is None:
+            raise ValueError("--weights says what --weight means: give both, or leave it out")
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
                 positive = positive_text(loaded, pos_label)
                 asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": groups or by}
-                rows = opened.rows(**asked, missing=missing.value).arrays()
+                rows = opened.rows(**asked, weight=weight, missing=missing.value).arrays()
             sure = partial(certified, loaded, confidence=confidence, method=method.value, held_out=held_out)
+            sure = partial(sure, weights=None if weights is None else weights.value)
             if isinstance(loaded, MultilabelCut):
                 found = sure(tally=label_tallies(rows, loaded))
             else:
-                found = sure(rows.is_positive, rows.scores, groups=rows.groups)
+                found = sure(rows.is_positive, rows.scores, sample_weight=rows.weights, groups=rows.groups)
         if output is Format.json:
             printing.as_json(printing.plain(asdict(found)))
             return

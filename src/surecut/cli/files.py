@@ -316,6 +316,7 @@ class Table:
         """
         if self._conflicts:
             raise TableError(next(iter(self._conflicts.values())))
+        self._require_same_columns()
         added = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in expressions.items())
         clash = [name for name in expressions if name in self.types]
         if clash:
@@ -339,6 +340,22 @@ class Table:
             except duckdb.Error as error:
                 raise self._unreadable(error) from None
         return int(rows)
+
+    def _require_same_columns(self) -> None:
+        """Raise where one of several files has a column that another has not: a copy would drop or add it."""
+        if len(self._files) == 1 or self._reader == "parquet":
+            return
+        first, *others = self._files
+        expected = self._columns_of(first)
+        for other in others:
+            found = self._columns_of(other)
+            for has, lacks, columns in ((other, first, found - expected), (first, other, expected - found)):
+                if columns:
+                    raise TableError(f"{has} has a column {min(columns)!r}, and {lacks} has not: write them alike")
+
+    def _columns_of(self, file: str) -> set[str]:
+        options = re.sub(r", (union_by_name = true|maximum_sample_files = \d+)", "", self._options)
+        return set(described(self.connection, f"read_{self._reader}({names_sql([file])}{options})"))
 
     def count(self, condition: str) -> int:
         """The number of rows for which a condition holds."""

@@ -37,7 +37,7 @@ from surecut._missing import Missing
 from surecut.candidates import Candidates, Sample, candidates_of
 from surecut.counts import Counts, Parts, lie_in
 from surecut.frames.columns import Columns
-from surecut.overlap import RowSample, positions
+from surecut.overlap import RowSample
 from surecut.rows import (
     NO_WEIGHTS,
     ArrayRows,
@@ -69,9 +69,6 @@ KEPT_AT_MOST = 1 << 23
 LISTED = 1000
 """So many labels are looked at to say what is wrong with them."""
 
-SEEN_OF_BATCH = 16
-"""Rows of each batch from which those are taken that a cut keeps."""
-
 Range = tuple[float, float]
 """A closed range of scores, as float64."""
 
@@ -101,11 +98,6 @@ class Block(NamedTuple):
         """What kernels take."""
         return as_doubles(self.scores).view(np.int64), self.labels, self.weights
 
-    def some(self, size: int) -> Block:
-        """So many rows from all over, in memory of their own."""
-        kept = positions(len(self.scores), size)
-        return Block(self.scores[kept], self.labels[kept], self.weights[kept] if len(self.weights) else self.weights)
-
     @classmethod
     def joined(cls, blocks: Iterable[Block]) -> Block:
         return cls(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
@@ -122,7 +114,7 @@ class Findings:
     checksum: int = 0
     missing: Missing = field(default_factory=Missing)
     kept: list[FoundRows] = field(default_factory=list)
-    seen: list[Block] = field(default_factory=list)
+    seen: list[RowSample] = field(default_factory=list)
 
     def __iadd__(self, other: Findings) -> Findings:
         self.counts += other.counts
@@ -176,7 +168,7 @@ class BatchRows:
         self._in_memory: ArrayRows | None = None
         self._window: Window | None = None
         self._kept: list[FoundRows] = []
-        self._seen: list[Block] = []
+        self._seen: list[RowSample] = []
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -206,7 +198,7 @@ class BatchRows:
             found.nans += int(seen[1])
             found.checksum += int(seen[2])
             found.missing = found.missing.plus(missing)
-            found.seen.append(block.some(SEEN_OF_BATCH))
+            found.seen.append(self._seen_of(block))
             if self._window is not None:
                 found.kept += self._window.kept(kernels, block, self._label.positive)
 
@@ -279,10 +271,17 @@ class BatchRows:
     def seen(self) -> tuple[RowSample, ...]:
         """Some rows, to recognise them by."""
         if self._in_memory is not None:
-            return self._in_memory.seen()
-        some = Block.joined(self._seen)
-        present = some.weights > 0 if self.weighted else slice(None)
-        return (RowSample.of_rows(some.scores[present], some.labels[present] == self._label.positive),)
+            rows = self._in_memory
+            return (self._seen_of(Block(rows.scores, rows.labels.codes, rows.weights)),)
+        scores, is_positive = (
+            np.concatenate([getattr(one, column) for one in self._seen]) for column in ("scores", "is_positive")
+        )
+        return (RowSample.of_stream(scores, is_positive),)
+
+    def _seen_of(self, block: Block) -> RowSample:
+        """Some rows of a block; engines may read the same rows in another order, and in other batches, every time."""
+        present = block.weights > 0 if self.weighted else slice(None)
+        return RowSample.of_stream(block.scores[present], block.labels[present] == self._label.positive)
 
     def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArrayRows:
         blocks = [self._block(batch) for batch in batches]

@@ -20,6 +20,7 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, listed
 from surecut.cut import (
     Cut,
+    OtherVersionError,
     constraint_from_dict,
     constraint_to_dict,
     label_from_json,
@@ -294,6 +295,8 @@ class MultilabelCut:
             raise ValueError(f"{path} is not a cut: it is not JSON ({error})") from None
         try:
             return cls.from_dict(document)
+        except OtherVersionError as error:
+            raise ValueError(f"{path} {error}") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"{path} is not a multilabel cut: {reason}") from None
@@ -314,9 +317,7 @@ class MultilabelCut:
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise ValueError(f'expected an object with "schema": "{SCHEMA}"')
         if document.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(
-                f"its schema version is {document.get('schema_version')!r}, this surecut reads {SCHEMA_VERSION}"
-            )
+            raise OtherVersionError(document.get("schema_version"), SCHEMA_VERSION)
         if document["average"] not in AVERAGES:
             raise ValueError(f"its average is {document['average']!r}, expected one of {', '.join(AVERAGES)}")
         per_label = document["per_label"]
