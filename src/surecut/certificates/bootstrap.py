@@ -41,7 +41,7 @@ def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -
 
 
 FEWEST_IN_CELL = 10
-"""Groups, weighted rows and rows of many labels need so many in each cell that the metric counts: what is missing is not
+"""So many groups, weighted rows or rows of many labels a cell that the metric counts needs: what is missing is not
 resampled."""
 
 
