@@ -453,6 +453,15 @@ def test_the_bootstrap_of_groups_or_weights_refuses_what_it_never_saw(kind):
         certify(cut, y, scores, method="bootstrap", **options)
 
 
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_the_bootstrap_of_many_labels_refuses_what_it_never_saw(average):
+    """Rows of many labels are drawn whole, as groups are, also without weights."""
+    truth = np.random.default_rng(0).random((400, 3)) < 0.5
+    cut = tune_thresholds(np.eye(3), np.where(np.eye(3), 0.75, 0.25), average=average)
+    with pytest.raises(ValueError, match=r"cannot tell how rare false positives are from 0 rows .*'holdout'"):
+        certify(cut, truth, np.where(truth, 0.75, 0.25), method="bootstrap", held_out=True)
+
+
 # --- Bets on groups, one after the other ------------------------------------------------------------------------------
 
 

@@ -41,7 +41,8 @@ def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -
 
 
 FEWEST_IN_CELL = 10
-"""Rows or groups with weights need so many in each cell that the metric counts: what is missing is not resampled."""
+"""So many groups, weighted rows or rows of many labels a cell that the metric counts needs: what is missing is not
+resampled."""
 
 
 def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any], what: str) -> None:

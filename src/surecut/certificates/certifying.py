@@ -79,6 +79,8 @@ def certify(
     groups
         Rows of one group (a patient, a day) depend on each other. ``"holdout"`` and ``"bootstrap"`` take the groups as
         what is independent; the value is still that of all rows, so that a group counts with each of its rows.
+        ``"holdout"`` needs groups (and rows of many labels) in an order that has nothing to do with what they hold, and
+        refuses those that come sorted.
     held_out
         Whether these rows took part neither in training nor in tuning. None finds out, by the sample of rows that the
         cut keeps, and refuses rows that share more scores with it than chance explains; and, where the method needs to

@@ -55,7 +55,8 @@ def bootstrap_labels(
         _require_labels(cut, confusion)
     clusters = cells if codes is None else cells.by_group(codes)
     if cut.average != "samples":
-        filled = np.array([(clusters.pooled() > 0).sum(axis=0)]).ravel()
+        # Plain rows, too: a row of many labels is drawn whole, like a group, and a cell that no row has stays empty.
+        filled = (clusters.pooled() > 0).sum(axis=0)
         require_filled(
             cut.metric, Confusion(*cells_of(confusion).sum(axis=0)), filled, "rows" if codes is None else "groups"
         )
