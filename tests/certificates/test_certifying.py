@@ -237,7 +237,7 @@ def test_the_bootstrap_is_the_same_twice_and_in_bins(samples, cut):
     assert certify(cut, y, score, method="bootstrap") == certify(cut, y, score, method="bootstrap")
     binned = certify(cut, y, score, method="bootstrap")  # 1,500 scores in fewer bins
     rounded = np.where(score >= cut.threshold, 1.0, 0.0)  # all that the value at the cut depends on
-    whole = certify(replace(cut, threshold=0.5), y, rounded, method="bootstrap")
+    whole = certify(replace(cut, threshold=0.5), y, rounded, method="bootstrap", held_out=True)
     assert [binned.lower, binned.upper] == pytest.approx([whole.lower, whole.upper], abs=0.004)
 
 
@@ -318,7 +318,7 @@ def test_refusals(samples, cut):
     with pytest.raises(ValueError, match="at least 100"):
         certify(cut, y, score, method="bootstrap", resamples=10)
     with pytest.raises(ValueError, match="without rows of the positive class"):
-        certify(cut, np.zeros(10, int), score[:10])
+        certify(cut, np.zeros(10, int), score[:10], held_out=True)
     constrained = tune_threshold(*samples[0], constraint="precision>=0.5")
     with pytest.raises(ValueError, match="constraint"):
         certify(constrained, method="theorem")

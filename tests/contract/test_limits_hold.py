@@ -450,7 +450,7 @@ def test_the_bootstrap_of_groups_or_weights_refuses_what_it_never_saw(kind):
     cut = tune_threshold([0, 1], [0.25, 0.75])
     options = {"groups": np.arange(600) // 3} if kind == "groups" else {"sample_weight": 0.5 + np.arange(600) / 600}
     with pytest.raises(ValueError, match=r"cannot tell how rare false positives are from 0 .*'holdout'"):
-        certify(cut, y, scores, method="bootstrap", **options)
+        certify(cut, y, scores, method="bootstrap", held_out=True, **options)
 
 
 @pytest.mark.parametrize("average", ["macro", "micro"])
@@ -504,7 +504,8 @@ def of_groups(order, **options):
     right = right[order(right, rng)].ravel()
     y = np.tile([True, False], 600)
     cut = tune_threshold([0, 1], [0.25, 0.75], metric="accuracy")
-    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=np.repeat(np.arange(300), 4), **options)
+    group = np.repeat(np.arange(300), 4)
+    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=group, held_out=True, **options)
 
 
 def test_groups_that_come_sorted_by_their_mistakes_are_refused():
@@ -552,7 +553,7 @@ def grouped(sizes):
     y = np.arange(len(group)) % 2 == 0
     right = rng.random(len(group)) < 0.9
     cut = tune_threshold([0, 1], [0.25, 0.75], metric="accuracy")
-    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=group)
+    return certify(cut, y, np.where(right == y, 0.75, 0.25), groups=group, held_out=True)
 
 
 def test_groups_of_unequal_size_are_named_as_the_reason_of_wide_limits():
