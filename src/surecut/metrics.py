@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from inspect import signature
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -944,7 +944,7 @@ def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
 
 def _plain(number: Any) -> int | float:
     """A number as Python has it: NumPy's and fractions are neither saved nor counted with as they are."""
-    return int(number) if number == int(number) and abs(number) < LARGE else float(number)
+    return int(number) if isinstance(number, Integral) and abs(int(number)) < LARGE else float(number)
 
 
 def _with_plain_numbers(metric: Metric) -> None:
