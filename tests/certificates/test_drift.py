@@ -158,11 +158,11 @@ class TestManyLabels:
         assert single.confidence == found.reports[0].confidence
 
     def test_no_wolf_is_cried_for_any_label(self):
-        rng, alarms, repetitions = np.random.default_rng(1), 0, 30
+        rng, alarms, repetitions = np.random.default_rng(1), 0, 12
         for _ in range(repetitions):
             cut = tune_thresholds(*self.draw(rng, 400))
             alarms += check_label_drift(cut, self.tallies(self.draw(rng, 400)), confidence=0.9).moved
-        assert alarms <= 8  # more are seen once in a thousand runs at one in ten
+        assert alarms <= 5  # more are seen once in a thousand runs at one in ten
 
     def test_a_label_without_positives_is_not_checked(self):
         rng = np.random.default_rng(2)

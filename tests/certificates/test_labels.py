@@ -90,7 +90,7 @@ def test_counting_pairs_as_if_they_were_independent_would_fail(population):
 
 @pytest.mark.parametrize("name", ["f1", "am", "accuracy", "f2"])
 def test_macro_covers_whatever_holds_between_labels(name, population):
-    metric, rng, repetitions = get_metric(name), np.random.default_rng(2), 40
+    metric, rng, repetitions = get_metric(name), np.random.default_rng(2), 10 if name == "f2" else 40
     actual = float(np.mean(metric.evaluate(population)))
     failures = np.zeros(2)
     for _ in range(repetitions):
@@ -137,7 +137,7 @@ def test_samples_covers():
 
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_uniform_and_bootstrap_keep_their_promise_on_the_tuning_rows(average, population):
-    rng, repetitions = np.random.default_rng(6), 12
+    rng, repetitions = np.random.default_rng(6), 6
     fresh = draw(rng, 50_000)
     uniform = regret = resampled = 0
     best = tune_thresholds(*fresh, average=average).value
