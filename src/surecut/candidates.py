@@ -18,7 +18,7 @@ from surecut import _kernels
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.cut import Cut
-from surecut.metrics import Metric, get_metric
+from surecut.metrics import NOISE, Metric, get_metric
 from surecut.overlap import RowSample
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
-ROUNDING = 8 * float(np.finfo(float).eps)
+ROUNDING = NOISE
 """What a sum of four rounded products may be off, relatively to its largest values."""
 
 

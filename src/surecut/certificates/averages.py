@@ -25,7 +25,7 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.clusters import least_ratio
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.holdout import counted_kinds, value_of_share
-from surecut.certificates.nuisance import has_one_order, three_part_limit
+from surecut.certificates.nuisance import extremes, has_one_order, three_part_limit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def mean_limits(
         share = factor / labels
         alone += share * np.array([low.sum(), high.sum()])
         centre += share * plan.value.sum()
-        span += factor * float(np.ptp(_extremes(numerators, denominators)))
+        span += factor * float(np.ptp(extremes(numerators, denominators)))
         off = [1 - plan.inverse * bound for bound in (low_b, high_b)]
         products = [(end - plan.value) * one for end in (low, high) for one in off]
         second += share * np.array([np.minimum.reduce(products).sum(), np.maximum.reduce(products).sum()])
@@ -114,7 +114,7 @@ def _plan(
     """From the rows that tuned: a label is joined if the product of what is not known is small beside its limits."""
     then = before.sum(axis=1)
     above, below, counted = before @ numerators, before @ denominators, before @ (denominators > 0)
-    least, most = _extremes(numerators, denominators)
+    least, most = extremes(numerators, denominators)
     value = np.divide(above, below, out=np.full(len(below), (least + most) / 2), where=below > 0)
     quantile = -special.ndtri(error * BOX_SHARE / 4 / len(before))
     with np.errstate(divide="ignore"):
@@ -123,12 +123,6 @@ def _plan(
     joined = (below > 0) & (constant | (quantile * unsure < KNOWN))
     joined &= joined.mean() > 0.5  # the others would pay for it
     return _Plan(value, np.divide(then, below, out=np.zeros(len(below)), where=joined))
-
-
-def _extremes(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> tuple[float, float]:
-    counting = denominators > 0
-    ratios = numerators[counting] / denominators[counting]
-    return float(ratios.min()), float(ratios.max())
 
 
 def label_limits(
@@ -140,7 +134,7 @@ def label_limits(
         better, value = value_of_share(above, below)
         low, high = share_limits(counts[:, better], counts.sum(axis=1), error)
         return np.asarray(value(low)), np.asarray(value(high))
-    least, most = _extremes(numerators, denominators)
+    least, most = extremes(numerators, denominators)
     found = np.empty((len(counts), 2))
     known: dict[tuple[float, ...], tuple[float, float]] = {}
     for i, of_label in enumerate(counts):
@@ -160,7 +154,7 @@ def _limits_of_kinds(
     # four kinds, or three that change their order: the bounded mean of A − ψB, by Hoeffding's inequality for the
     # largest relative entropy
     rows = counts.sum()
-    least, most = _extremes(numerators, denominators)
+    least, most = extremes(numerators, denominators)
 
     def lower_of(above: NDArray[np.float64], start: float, end: float) -> float:
         low, high = start, end

@@ -114,7 +114,7 @@ def three_part_limit(
 
     The kinds must have one order for all values (`has_one_order`).
     """
-    least, most = _extremes(numerators, denominators)
+    least, most = extremes(numerators, denominators)
     estimate = float(numerators @ counts / (denominators @ counts))
     order = np.argsort(numerators - (least + most) / 2 * denominators)
     parts = _ThreeParts(numerators[order], denominators[order], counts[order], estimate, error * LIMITS_OF_NUISANCE / 2)
@@ -125,15 +125,17 @@ def has_one_order(numerators: NDArray[np.float64], denominators: NDArray[np.floa
     """Whether n − ψd ranks the kinds of rows alike for every value ψ that there is, and each has a value of its own."""
     if not (denominators > 0).all():
         return False
-    least, most = _extremes(numerators, denominators)
+    least, most = extremes(numerators, denominators)
     differences = [np.subtract.outer(worth, worth) for worth in (numerators - v * denominators for v in (least, most))]
     rounding = 1e-12 * max(float(np.abs(numerators).max()), float(np.abs(denominators).max()), 1e-300)
     signs = [np.where(np.abs(difference) <= rounding, 0, np.sign(difference)) for difference in differences]
     return bool((signs[0] * signs[1] >= 0).all())
 
 
-def _extremes(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> tuple[float, float]:
-    values = numerators / denominators
+def extremes(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> tuple[float, float]:
+    """The least and the largest value: those of a single kind of rows, of those that count below the bar."""
+    counting = denominators > 0
+    values = numerators[counting] / denominators[counting]
     return float(values.min()), float(values.max())
 
 
