@@ -92,7 +92,12 @@ def grouped_classifier_fails(rng: np.random.Generator) -> bool | None:
     splitter = GroupShuffleSplit(n_splits=1, test_size=0.5, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
         model = PlugInClassifier(LogisticRegression(), cv=splitter, confidence=CONFIDENCE, random_state=seed)
-        model.fit(X, y, groups=group)
+        try:
+            model.fit(X, y, groups=group)
+        except ValueError as error:  # the few groups to tune on are all negative
+            if "undefined without rows of the positive class" not in str(error):
+                raise
+            return None
     new_X, new_y, _ = grouped_features(rng, 5000, 8)
     return model.certificate_.lower > _value(model, new_X, new_y)
 
