@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut import _kernels
 from surecut._inputs import (
     as_doubles,
     as_labels,
@@ -21,23 +20,21 @@ from surecut._inputs import (
     require_same_length,
     without_missing,
 )
-from surecut._kernels import LARGEST_FINITE, FirstBins
-from surecut.candidates import (
-    Candidates,
-    Hull,
-    Sample,
-    UndefinedMetricError,
-    bound_of,
-    candidates_of,
-    fingerprint,
-    hull_of,
-)
-from surecut.confusion import Confusion
-from surecut.constraints import ConstraintLike, InfeasibleError, listed, parse_constraints
-from surecut.counts import Counts
-from surecut.cut import Cut
+from surecut.constraints import ConstraintLike, listed, parse_constraints
+from surecut.core import kernels, rules
+from surecut.core.candidates import Candidates, Hull, cut_of, hull_of
+from surecut.core.counts import Counts
+from surecut.core.entries import Entries
+from surecut.core.kernels import FirstBins
+from surecut.core.keys import LARGEST_FINITE
+from surecut.core.memory import Counted
+from surecut.core.rules import Objective
+from surecut.core.search import search
+from surecut.core.settings import settings
+from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
-from surecut.rows import BLOCK, NO_WEIGHTS
+from surecut.sample import Sample, fingerprint
+from surecut.sources.rows import NO_WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -140,15 +137,16 @@ class ScoreSketch:
         labels, scores = as_labels(y_true, check=False), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         weights = NO_WEIGHTS if sample_weight is None else as_weights(sample_weight, len(scores))
-        kernels = _kernels.available(len(scores))
+        sizes = settings()
+        reads = kernels.available(len(scores), sizes)
         counts = Counts.zeros(2 * int(self._bins.half), weighted=sample_weight is not None)
         codes = labels.positive, labels.negative
         checksum = 0
-        for start in range(0, len(scores), BLOCK):
-            block = slice(start, start + BLOCK)
+        for start in range(0, len(scores), sizes.block):
+            block = slice(start, start + sizes.block)
             bits = as_doubles(scores[block]).view(np.int64)
             label = np.ascontiguousarray(labels.codes[block])
-            found = kernels.histogram(bits, label, weights[block], *codes, self._bins, counts.rows, counts.weight)
+            found = reads.histogram(bits, label, weights[block], *codes, self._bins, counts.rows, counts.weight)
             if found[0]:
                 labels.check()
             if found[1]:
@@ -161,10 +159,15 @@ class ScoreSketch:
     @property
     def candidates(self) -> Candidates:
         """The cuts at the edges of bins, with their exact counts."""
+        return Candidates(self.entries, self._sample, self._dtype or DTYPES[0])
+
+    @property
+    def entries(self) -> Entries:
+        """The bins as entries."""
         if not self.rows:
             raise ValueError("the sketch holds no rows yet")
-        low, high = self._bins.ends(self._number[::-1])
-        return candidates_of(low, high, self._counts[::-1].weight, self._sample)
+        counts = self._counts[::-1]
+        return Entries.of(*self._bins.ends(self._number[::-1]), counts.rows, counts.weight)
 
     @property
     def hull(self) -> Hull:
@@ -175,25 +178,20 @@ class ScoreSketch:
         self, metric: str | Metric = "f1", constraint: ConstraintLike | Iterable[ConstraintLike] | None = None
     ) -> SketchCut:
         """The best cut among the edges of bins, and between which values the best of all cuts lies."""
-        measure, constraints = get_metric(metric), parse_constraints(constraint)
-        if not measure.extremes_at_corners or not all(c.quantity.extremes_at_corners for c in constraints):
-            raise ValueError(f"{measure.name} cannot be bounded inside a bin: tune it on a ScoreTally")
-        edges, counts = self.candidates, self._counts[::-1]
-        before, after = edges.confusion[:-1], edges.confusion[1:]
-        best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
-        worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
-        inside = counts.rows.sum(axis=1) > 1  # a single row cannot be parted
-        for constraint_ in constraints:
-            inside &= constraint_.is_met_by_any((before, after, best_corner, worst_corner))
-        try:
-            cut = edges.best_cut(measure, constraints)
-        except (InfeasibleError, UndefinedMetricError) as error:
-            if inside.any():
-                raise CoarseSketchError(measure, constraints) from error
-            raise
-        upper = max(cut.value, float(np.max(bound_of(measure, best_corner)[inside], initial=-np.inf)))
+        objective = Objective(get_metric(metric), parse_constraints(constraint))
+        if not objective.can_be_bounded:
+            raise ValueError(f"{objective.metric.name} cannot be bounded inside a bin: tune it on a ScoreTally")
+        entries = self.entries
+        (found,) = search(Counted(entries, self._dtype or DTYPES[0], refines=False), [objective])
+        best, bound = float(found.verdict.best[0]), float(found.verdict.bound[0])
+        if not found.defined[0]:
+            error = rules.infeasible(objective, entries.edges, self.rows)
+            if bound > -np.inf:
+                raise CoarseSketchError(objective.metric, objective.constraints) from error
+            raise error
+        cut = cut_of(found, self._sample)
         known = {field.name: getattr(cut, field.name) for field in fields(cut)}
-        return SketchCut(**known, lower=cut.value, upper=upper)
+        return SketchCut(**known, lower=cut.value, upper=max(best, bound))
 
     def to_bytes(self) -> bytes:
         """The sketch as bytes, for another process or for later."""
@@ -267,8 +265,7 @@ class ScoreSketch:
 
     @property
     def _sample(self) -> Sample:
-        named = fingerprint(self.rows, self._checksum)
-        return Sample(self.rows, self._dtype or DTYPES[0], named, self.weighted)
+        return Sample(self.rows, self.weighted, fingerprint(self.rows, self._checksum))
 
     def _add(self, number: NDArray[np.int64], counts: Counts, checksum: int, dtype: np.dtype[Any] | None) -> None:
         """Add the counts of some bins (ascending)."""

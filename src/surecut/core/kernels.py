@@ -20,26 +20,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut.counts import range_of
+from surecut.core.counts import range_of
+from surecut.core.keys import (
+    CLASS_BIT,
+    HALF_WORD,
+    INF,
+    INFINITY,
+    KEY_OF_INFINITY,
+    KEY_OF_MINUS_INFINITY,
+    KEY_OF_MINUS_ZERO,
+    LARGEST,
+    LARGEST_FINITE,
+    LOW_WORD,
+    MAGNITUDE,
+    POSITIVE_MARK,
+    SIGN,
+    SIGN_SHIFT,
+    ordered_keys,
+    row_marks,
+    scores_of_keys,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIGN = np.uint64(1 << 63)
-MAGNITUDE = np.int64((1 << 63) - 1)
-INFINITY = np.int64(0x7FF0_0000_0000_0000)
-LARGEST_FINITE = np.int64(0x7FEF_FFFF_FFFF_FFFF)
-LARGEST = float(np.finfo(np.float64).max)
-INF = np.float64(np.inf)
-KEY_OF_MINUS_ZERO = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
-KEY_OF_MINUS_INFINITY = np.uint64(0x000F_FFFF_FFFF_FFFF)
-KEY_OF_INFINITY = np.uint64(0xFFF0_0000_0000_0000)
-
-SIGN_SHIFT = np.int64(63)
-CLASS_BIT = np.int64(1)
-HALF_WORD = np.int64(32)
-LOW_WORD = np.int64(0xFFFF_FFFF)
-POSITIVE_MARK = np.int64(0x9E37_79B9)
+    from surecut.core.settings import Settings
 
 NONE, SEVERAL = np.int64(-1), np.int64(-2)
 """Bits of no score (they are NaNs), that say of a bin: no score was seen in it, or more than one."""
@@ -109,7 +114,7 @@ def are_tied(ordered: NDArray[np.float64]) -> bool:
     return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(ordered))
 
 
-class Room(threading.local):
+class Buffers(threading.local):
     """Arrays that serve block after block, in each thread its own.
 
     Memory that is new to a process costs more than the work that is done in it.
@@ -135,13 +140,13 @@ class Kernels(ABC):
     reads_once: bool
 
     def __init__(self) -> None:
-        self.room = Room()
+        self.buffers = Buffers()
 
     def doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores as float64 without gaps; converted ones stand in this thread's room until it converts others."""
+        """Scores as float64 without gaps; converted ones stand in this thread's buffer until it converts others."""
         if scores.dtype == np.float64:
             return np.ascontiguousarray(scores)
-        return as_doubles(scores, self.room.array("doubles", scores.size, np.float64).reshape(scores.shape))
+        return as_doubles(scores, self.buffers.array("doubles", scores.size, np.float64).reshape(scores.shape))
 
     @abstractmethod
     def histogram(
@@ -192,51 +197,6 @@ class KeyRanges(NamedTuple):
         )
 
 
-def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Keys of float64 scores.
-
-    >>> keys = ordered_keys(np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, 1.0, 1.797e308, np.inf]))
-    >>> bool((np.diff(keys.astype(float)) >= 0).all()), bool(keys[2] == keys[3])
-    (True, True)
-    """
-    bits = np.ascontiguousarray(scores).view(np.uint64)
-    keys = (bits.view(np.int64) >> 63).view(np.uint64)
-    keys |= SIGN
-    keys ^= bits
-    keys += keys == KEY_OF_MINUS_ZERO
-    keys -= keys == KEY_OF_INFINITY
-    return keys
-
-
-def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The scores again."""
-    bits = ~keys
-    bits.view(np.int64)[...] >>= 63
-    bits |= SIGN
-    bits ^= keys
-    return bits.view(np.float64)
-
-
-def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
-    """A number that names rows whatever their order: the sum over rows of a square of a mix of bits and class.
-
-    It is additive modulo 2**64: the checksum of two samples together is the sum of theirs.
-    """
-    return int(row_marks(bits, is_positive).sum(dtype=np.uint64))
-
-
-def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_], room: Any = None) -> NDArray[np.uint64]:
-    """What each row adds to the checksum; `room` is two arrays of their shape, where there is room."""
-    mixed, mark = np.empty((2, *bits.shape), dtype=np.int64) if room is None else room
-    np.right_shift(bits, HALF_WORD, out=mixed)
-    mixed ^= bits
-    mixed ^= np.multiply(is_positive, POSITIVE_MARK, out=mark)
-    mixed &= LOW_WORD
-    marks: NDArray[np.uint64] = mixed.view(np.uint64)
-    marks *= marks
-    return marks
-
-
 class NumpyKernels(Kernels):
     """The kernels in NumPy."""
 
@@ -255,13 +215,13 @@ class NumpyKernels(Kernels):
         only: Any = NO_BINS,
     ) -> tuple[int, int, int]:
         is_positive = labels == positive
-        strangers = len(labels) - int(np.count_nonzero(is_positive))
+        invalid = len(labels) - int(np.count_nonzero(is_positive))
         if negative != positive:
-            strangers -= int(np.count_nonzero(labels == negative))
+            invalid -= int(np.count_nonzero(labels == negative))
         nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
         if len(weights):
             bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
-        part, other = (self.room.array(name, len(bits), np.int64) for name in ("part", "other"))
+        part, other = (self.buffers.array(name, len(bits), np.int64) for name in ("part", "other"))
         np.bitwise_and(bits, MAGNITUDE, out=part)
         np.maximum(part, bins.smallest, out=part)
         np.minimum(part, bins.largest, out=part)
@@ -272,7 +232,7 @@ class NumpyKernels(Kernels):
         if len(only):
             _note_scores(part, bits, only, other)
         add_counts(part, is_positive, weights, rows, sums)
-        return strangers, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
+        return invalid, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         scores, (low, high, lowest, highest) = bits.view(np.float64), ranges
@@ -302,9 +262,9 @@ def _drop_absent(weights: Any, *columns: Any) -> tuple[Any, ...]:
     return (*(column[present] for column in columns), weights[present])
 
 
-def _note_scores(part: Any, bits: Any, only: Any, room: Any) -> None:
+def _note_scores(part: Any, bits: Any, only: Any, buffer: Any) -> None:
     """Note the one score of each part, or that there are several."""
-    other = np.flatnonzero(np.take(only, part, out=room, mode="clip") != bits)  # "raise" would take another array
+    other = np.flatnonzero(np.take(only, part, out=buffer, mode="clip") != bits)  # "raise" would take another array
     if len(other):
         part, bits = part[other], bits[other]
         first = only[part] == NONE
@@ -316,7 +276,7 @@ def compiled() -> Kernels | None:
     """The kernels compiled by numba, or None where it is not installed."""
     if not _has_numba():
         return None
-    from surecut._compiled import CompiledKernels
+    from surecut.core.compiled import CompiledKernels
 
     return CompiledKernels()
 
@@ -326,12 +286,7 @@ def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def available(rows: int) -> Kernels:
-    """Kernels for an array: compiled ones where they are installed and the rows are worth the loading of numba."""
-    if rows >= COMPILED_FROM and (kernels := compiled()) is not None:
-        return kernels
-    return NumpyKernels()
-
-
-COMPILED_FROM = 500_000
-"""Below this many rows NumPy is done before numba is imported."""
+def available(rows: int, settings: Settings) -> Kernels:
+    """Kernels for so many rows: compiled ones where they are installed and the rows are worth the loading of numba."""
+    wanted = settings.kernels or ("compiled" if rows >= settings.compiled_from else "numpy")
+    return (compiled() if wanted == "compiled" else None) or NumpyKernels()

@@ -15,7 +15,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from surecut._kernels import (
+from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NONE, NO_BINS, SEVERAL
+from surecut.core.keys import (
     CLASS_BIT,
     HALF_WORD,
     INFINITY,
@@ -23,15 +24,9 @@ from surecut._kernels import (
     KEY_OF_MINUS_ZERO,
     LOW_WORD,
     MAGNITUDE,
-    NO_BINS,
-    NONE,
     POSITIVE_MARK,
-    SEVERAL,
     SIGN,
     SIGN_SHIFT,
-    FirstBins,
-    Kernels,
-    KeyRanges,
 )
 
 PIECE = 1 << 14
@@ -63,9 +58,9 @@ class _Kernel:
 
 
 def _histogram(
-    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, room: Any, out: Any, only: Any
+    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, buffer: Any, out: Any, only: Any
 ) -> tuple[Any, Any, Any]:
-    """`room` is for a piece; `out` holds two counts (and two sums) per bin; `weights` and `only` may be None."""
+    """`buffer` is for a piece; `out` holds two counts (and two sums) per bin; `weights` and `only` may be None."""
     smallest, largest, shift, half = bins
     rows, sums = out
     known, nans, checksum = np.int64(0), np.int64(0), np.int64(0)
@@ -83,32 +78,32 @@ def _histogram(
             magnitude = smallest if magnitude < smallest else magnitude
             magnitude = largest if magnitude > largest else magnitude
             j = (magnitude - smallest) >> shift
-            room[i] = (((j ^ (score[i] >> SIGN_SHIFT)) + half) << CLASS_BIT) + is_positive
+            buffer[i] = (((j ^ (score[i] >> SIGN_SHIFT)) + half) << CLASS_BIT) + is_positive
         if weights is None:
             for i in range(score.size):
-                rows[room[i]] += 1
+                rows[buffer[i]] += 1
         else:
             for i in range(score.size):
                 if weights[start + i] > 0:
-                    rows[room[i]] += 1
-                    sums[room[i]] += weights[start + i]
+                    rows[buffer[i]] += 1
+                    sums[buffer[i]] += weights[start + i]
         if only is not None:
             for i in range(score.size):
                 if weights is None or weights[start + i] > 0:
-                    part = room[i] >> np.uint64(1)
+                    part = buffer[i] >> np.uint64(1)
                     if only[part] != score[i]:
                         only[part] = score[i] if only[part] == NONE else SEVERAL
     return bits.size - known, nans, checksum
 
 
-def _inside(bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, room: Any, out: Any) -> Any:
+def _inside(bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, buffer: Any, out: Any) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
-    None of it branches. `room` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
+    None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
     to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges, or
     without weight, are dropped afterwards. Weights may be None.
     """
-    (low, high, lowest, highest), (flags, words, groups, rows) = ranges, room
+    (low, high, lowest, highest), (flags, words, groups, rows) = ranges, buffer
     keys, classes, found_weights = out
     near = np.uint64(0)
     for start in range(0, scores.size, LOOK):
@@ -179,18 +174,18 @@ class CompiledKernels(Kernels):
         weighted = weights if len(weights) else None
         noted = only if len(only) else None
         out = rows.reshape(-1), sums.reshape(-1)
-        room = self.room.array("bins", PIECE, np.uint32)
+        buffer = self.buffers.array("bins", PIECE, np.uint32)
         found: tuple[int, int, int]
-        found = HISTOGRAM(bits, labels, weighted, positive, negative, tuple(bins), room, out, noted)
+        found = HISTOGRAM(bits, labels, weighted, positive, negative, tuple(bins), buffer, out, noted)
         return found
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
-        flags = self.room.array("flags", LOOK, np.bool_)
-        groups = self.room.array("groups", LOOK // GROUP + 1, np.uint64)
-        rows = self.room.array("rows", LOOK + 1, np.uint64)
-        keys = self.room.array("keys", len(bits), np.uint64)
-        classes = self.room.array("classes", len(bits), np.bool_)
-        copied = self.room.array("weights", len(weights), np.float64)
+        flags = self.buffers.array("flags", LOOK, np.bool_)
+        groups = self.buffers.array("groups", LOOK // GROUP + 1, np.uint64)
+        rows = self.buffers.array("rows", LOOK + 1, np.uint64)
+        keys = self.buffers.array("keys", len(bits), np.uint64)
+        classes = self.buffers.array("classes", len(bits), np.bool_)
+        copied = self.buffers.array("weights", len(weights), np.float64)
         found = INSIDE(
             bits,
             bits.view(np.float64),

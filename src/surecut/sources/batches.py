@@ -10,18 +10,15 @@ from __future__ import annotations
 import functools
 import operator
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from surecut import _kernels
 from surecut._inputs import (
     EXACT_DIGITS,
     LARGEST_EXACT_INTEGER,
@@ -32,47 +29,33 @@ from surecut._inputs import (
     not_doubles,
     settle_absence,
 )
-from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut._missing import Missing
-from surecut.candidates import Candidates, Sample, candidates_of
-from surecut.counts import Counts, Parts, lie_in
-from surecut.frames.columns import Columns
+from surecut.core import kernels
+from surecut.core.counts import Counts, Parts
+from surecut.core.entries import Entries
+from surecut.core.kernels import KeyRanges, first_bins
+from surecut.core.keys import scores_of_keys
+from surecut.core.search import SourceChangedError
+from surecut.core.settings import settings
+from surecut.core.tally import ScoreTally
+from surecut.core.threads import on_stream
 from surecut.overlap import RowSample
-from surecut.rows import (
-    NO_WEIGHTS,
-    ArrayRows,
-    FoundRows,
-    Histogram,
-    SourceChangedError,
-    available_cores,
-)
-from surecut.search import Objective
-from surecut.tally import ScoreTally
+from surecut.sample import Sample
+from surecut.sources.arrays import ArraySource
+from surecut.sources.columns import Columns
+from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, RowSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut._kernels import FirstBins, Kernels
-
-BATCH = 1 << 17
-"""Rows asked for at once."""
-
-HEAD = 1 << 20
-"""So many rows are looked at before the counting starts. A source that has no more is read once, into memory."""
-
-KEPT_SHARE = 1 / 32
-"""The share of rows that the first pass keeps, around the cut that is best on the first rows."""
-
-KEPT_AT_MOST = 1 << 23
-"""More rows than this are not kept; a second pass reads them."""
+    from surecut.core.kernels import FirstBins, Kernels
+    from surecut.core.rules import Objective
 
 LISTED = 1000
 """So many labels are looked at to say what is wrong with them."""
 
 Range = tuple[float, float]
 """A closed range of scores, as float64."""
-
-State = TypeVar("State")
 
 
 class Batches(Protocol):
@@ -109,7 +92,7 @@ class Findings:
 
     counts: Counts
     rows: int = 0
-    strangers: int = 0
+    invalid: int = 0
     nans: int = 0
     checksum: int = 0
     missing: Missing = field(default_factory=Missing)
@@ -119,7 +102,7 @@ class Findings:
     def __iadd__(self, other: Findings) -> Findings:
         self.counts += other.counts
         self.rows += other.rows
-        self.strangers += other.strangers
+        self.invalid += other.invalid
         self.nans += other.nans
         self.checksum += other.checksum
         self.missing = self.missing.plus(other.missing)
@@ -131,44 +114,48 @@ class Findings:
 class Window:
     """Some ranges of keys (ascending) whose rows the first pass keeps, unless they become too many."""
 
-    def __init__(self, ranges: list[tuple[Any, Any]]) -> None:
+    def __init__(self, ranges: list[tuple[Any, Any]], most: int) -> None:
         ends = (np.array(column, dtype=np.uint64) for column in zip(*_without_overlap(ranges), strict=True))
         self._ranges = KeyRanges.of(*ends)
-        self.open = True
+        self._most = most
         self._rows = 0
 
-    def kept(self, kernels: Kernels, block: Block, positive: Any) -> list[FoundRows]:
-        if not self.open:
+    @property
+    def is_open(self) -> bool:
+        return self._rows <= self._most
+
+    def found_in(self, reads: Kernels, block: Block, positive: Any) -> list[FoundRows]:
+        """The rows of a block that are to be kept."""
+        if not self.is_open:
             return []
-        found = _found(kernels, block, positive, self._ranges)
+        found = _found(reads, block, positive, self._ranges)
         self._rows += len(found)
-        self.open = self._rows <= KEPT_AT_MOST
         return [found]
 
-    def covers(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> bool:
-        return self.open and lie_in(self._ranges.low, self._ranges.high, low, high)
+    def kept(self, pieces: list[FoundRows]) -> KeptRows | None:
+        """What all blocks have given; None where it was too much."""
+        return KeptRows(self._ranges.low, self._ranges.high, pieces) if self.is_open and pieces else None
 
 
-@dataclass
-class BatchRows:
-    """The source of a search: batches that are read anew in every pass.
+class BatchSource(RowSource):
+    """Batches that are read again in every pass.
 
     `objectives` only guide the guess which rows the first pass should keep, and what is said of labels that do not do.
     """
 
-    batches: Batches
-    columns: Columns
-    missing: str = "error"
-    objectives: list[Objective] = field(default_factory=list)
+    sorts_flat_curves = False
 
-    def __post_init__(self) -> None:
-        schema = self.batches.schema
-        self._score = ScoreColumn(schema.types[0], self.columns.score)
-        self._label = LabelColumn(schema.types[1], self.columns)
-        self._in_memory: ArrayRows | None = None
-        self._window: Window | None = None
-        self._kept: list[FoundRows] = []
+    def __init__(
+        self, batches: Batches, columns: Columns, missing: str = "error", objectives: Sequence[Objective] = ()
+    ) -> None:
+        super().__init__(settings())
+        self.batches, self.columns, self.missing, self.objectives = batches, columns, missing, objectives
+        schema = batches.schema
+        self._score = ScoreColumn(schema.types[0], columns.score)
+        self._label = LabelColumn(schema.types[1], columns)
+        self._in_memory: ArraySource | None = None
         self._seen: list[RowSample] = []
+        self._kernels = kernels.available(self.settings.head, self.settings)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -178,95 +165,108 @@ class BatchRows:
     def weighted(self) -> bool:
         return self.columns.weight is not None
 
-    def histogram(self) -> Histogram:
-        """All rows, counted in bins that suit them. Checks labels, scores and weights."""
+    @property
+    def sample(self) -> Sample:
+        if self._in_memory is None:
+            return super().sample
+        return replace(self._in_memory.sample, seen=self.seen())
+
+    def count(self, every: bool = False) -> Entries:
+        """All rows in bins; sources of few rows are read into memory, and counted there."""
+        if every:
+            return super().count(every)
         stream = self.batches.read()
-        head, ended = _take(stream, HEAD)
+        head, ended = _take(stream, self.settings.head)
         if ended:
-            return self._read_into_memory(head).histogram()
-        kernels = _kernels.available(HEAD)
-        blocks = [self._block(batch)[0] for batch in head]
-        bins = first_bins(_spread(np.concatenate([as_doubles(block.scores) for block in blocks])))
-        self._window = self._guess(blocks, bins, kernels)
+            return self._read_into_memory(head).count()
+        self._stream = chain(head, stream)
+        self._head = head
+        return super().count()
+
+    def refine(self, wide: Entries) -> Entries:
+        return super().refine(wide) if self._in_memory is None else self._in_memory.refine(wide)
+
+    def histogram(self) -> Histogram:
+        blocks = [self._block(batch)[0] for batch in self._head]
+        scores = _spread(np.concatenate([as_doubles(block.scores) for block in blocks]))
+        bins = first_bins(scores, self.settings.first_bits)
+        window = self._guess(blocks, bins)
 
         def work(found: Findings, batch: pa.RecordBatch) -> None:
             block, missing = self._block(batch)
             codes = self._label.positive, self._label.negative
-            seen = kernels.histogram(*block.columns, *codes, bins, found.counts.rows, found.counts.weight)
+            seen = self._kernels.histogram(*block.columns, *codes, bins, found.counts.rows, found.counts.weight)
             found.rows += batch.num_rows
-            found.strangers += int(seen[0])
+            found.invalid += int(seen[0])
             found.nans += int(seen[1])
             found.checksum += int(seen[2])
             found.missing = found.missing.plus(missing)
             found.seen.append(self._seen_of(block))
-            if self._window is not None:
-                found.kept += self._window.kept(kernels, block, self._label.positive)
+            if window is not None:
+                found.kept += window.found_in(self._kernels, block, self._label.positive)
 
         def nothing() -> Findings:
             return Findings(Counts.zeros(2 * int(bins.half), self.weighted))
 
-        found = functools.reduce(operator.iadd, _each(chain(head, stream), nothing, work))
+        found = functools.reduce(operator.iadd, self._each(self._stream, nothing, work))
+        self._stream, self._head = iter(()), []
         self._check(found)
-        self._kept, self._seen = found.kept, found.seen
+        self._seen = found.seen
+        self.kept = None if window is None else window.kept(found.kept)
         counts = found.counts
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = counts.occupied[::-1]
         return Histogram(*bins.ends(occupied), counts[occupied], found.checksum % 2**64)
 
-    def count(self, parts: Parts) -> Counts:
-        """Counts of bins that are divided, by part."""
-        if self._in_memory is not None:
-            return self._in_memory.count(parts)
-        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(parts.low, parts.high)
+    def count_parts(self, parts: Parts, keep: bool) -> Counts:
+        ranges = KeyRanges.of(parts.low, parts.high)
 
-        def nothing() -> Counts:
-            return Counts.zeros(parts.total, self.weighted)
+        def nothing() -> tuple[Counts, list[FoundRows]]:
+            return Counts.zeros(parts.total, self.weighted), []
 
-        def work(counts: Counts, batch: pa.RecordBatch) -> None:
+        def work(found: tuple[Counts, list[FoundRows]], batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            _found(kernels, block, self._label.positive, ranges).add_to(counts, parts)
+            rows = _found(self._kernels, block, self._label.positive, ranges)
+            rows.add_to(found[0], parts)
+            if keep:
+                found[1].append(rows)
 
         stream = self.batches.read(self._within(parts.low, parts.high))
-        return functools.reduce(operator.iadd, _each(stream, nothing, work))
+        counts, pieces = zip(*self._each(stream, nothing, work), strict=True)
+        if keep:
+            self.kept = KeptRows(parts.low, parts.high, list(chain.from_iterable(pieces)))
+        return functools.reduce(operator.iadd, counts)
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The smallest and the largest key in each of some bins (ascending)."""
-        if self._in_memory is not None:
-            return self._in_memory.extent(low, high)
-        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(low, high)
+        ranges = KeyRanges.of(low, high)
 
         def work(found: tuple[Any, Any], batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            _found(kernels, block, self._label.positive, ranges).extend(low, high, *found)
+            _found(self._kernels, block, self._label.positive, ranges).extend(low, high, *found)
 
         stream = self.batches.read(self._within(low, high))
-        parts = _each(stream, lambda: (high.copy(), low.copy()), work)
+        parts = self._each(stream, lambda: (high.copy(), low.copy()), work)
         smallest, largest = (
             combine.reduce(ends)
             for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True)
         )
-        if (smallest > largest).any():
-            raise SourceChangedError
         return smallest, largest
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
-        """The tally of the rows that lie in some bins (ascending)."""
-        if self._in_memory is not None:
-            return self._in_memory.collect(low, high)
-        if self._window is not None and self._window.covers(low, high):
-            return self._tally_of(self._kept, low, high)
-        kernels, ranges = _kernels.available(HEAD), KeyRanges.of(low, high)
+        ranges = KeyRanges.of(low, high)
 
         def work(found: list[FoundRows], batch: pa.RecordBatch) -> None:
-            found.append(_found(kernels, self._block(batch)[0], self._label.positive, ranges))
+            found.append(_found(self._kernels, self._block(batch)[0], self._label.positive, ranges))
 
-        parts: list[list[FoundRows]] = _each(self.batches.read(self._within(low, high)), list, work)
-        return self._tally_of([found for part in parts for found in part], low, high)
+        parts: list[list[FoundRows]] = self._each(self.batches.read(self._within(low, high)), list, work)
+        found = list(chain.from_iterable(parts))
+        if not found:
+            raise SourceChangedError
+        return FoundRows.joined(found).within(low, high).tally()
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score; they have to fit in memory."""
-        rows = self._in_memory or self._read_into_memory(list(self.batches.read()))
-        return rows.tally()
+        return (self._in_memory or self._read_into_memory(list(self.batches.read()))).tally()
 
     def seen(self) -> tuple[RowSample, ...]:
         """Some rows, to recognise them by."""
@@ -283,7 +283,7 @@ class BatchRows:
         present = block.weights > 0 if self.weighted else slice(None)
         return RowSample.of_stream(block.scores[present], block.labels[present] == self._label.positive)
 
-    def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArrayRows:
+    def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArraySource:
         blocks = [self._block(batch) for batch in batches]
         if not blocks:
             raise ValueError("the frame holds no rows: at least one is needed")
@@ -292,11 +292,11 @@ class BatchRows:
         found.missing = functools.reduce(Missing.plus, (missing for _, missing in blocks))
         labels = Labels(block.labels, self._label.positive, self._label.negative, self.columns.label)
         found.nans = int(np.count_nonzero(np.isnan(block.scores))) if self.dtype.kind == "f" else 0
-        found.strangers = int(np.count_nonzero((labels.codes != labels.positive) & (labels.codes != labels.negative)))
+        found.invalid = int(np.count_nonzero((labels.codes != labels.positive) & (labels.codes != labels.negative)))
         present = block.weights > 0 if self.weighted else slice(None)
         found.counts.rows[0] = np.bincount(labels.is_positive()[present], minlength=2)
         self._check(found)
-        self._in_memory = ArrayRows.of(block.scores, labels, block.weights if self.weighted else None)
+        self._in_memory = ArraySource(block.scores, labels, block.weights if self.weighted else None)
         return self._in_memory
 
     def _block(self, batch: pa.RecordBatch) -> tuple[Block, Missing]:
@@ -326,10 +326,10 @@ class BatchRows:
         missing = found.missing.plus(Missing(score=found.nans))
         missing.settle(self.missing, found.rows)
         negative, positive = found.counts.rows.sum(axis=0)
-        if found.strangers or self._label.looks_wrong(saw_positive=bool(positive)):
+        if found.invalid or self._label.looks_wrong(saw_positive=bool(positive)):
             labels = as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
             settle_absence(labels.absent, [objective.metric for objective in self.objectives])
-            if found.strangers:
+            if found.invalid:
                 raise SourceChangedError
         if not negative + positive:
             raise ValueError(f"{self.columns.weight} is zero in all {found.rows} rows: nothing is left to tune on")
@@ -348,32 +348,33 @@ class BatchRows:
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.inf
         return first, np.inf if last >= largest else last
 
-    def _tally_of(self, found: list[FoundRows], low: Any, high: Any) -> ScoreTally:
-        if not found or not len(inside := FoundRows.joined(found).within(low, high)):
-            raise SourceChangedError
-        return inside.tally()
-
-    def _guess(self, blocks: list[Block], bins: FirstBins, kernels: Kernels) -> Window | None:
+    def _guess(self, blocks: list[Block], bins: FirstBins) -> Window | None:
         """Where the search may ask for rows, judging from the first ones."""
         counts = Counts.zeros(2 * int(bins.half), self.weighted)
         codes = self._label.positive, self._label.negative
         for block in blocks:
-            kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight)
+            self._kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight)
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = counts.occupied[::-1]
         if not len(occupied) or not self.objectives:
             return None
-        low, high = bins.ends(occupied)
         counts = counts[occupied]
-        edges = candidates_of(low, high, counts.weight, Sample(int(counts.rows.sum()), self.dtype, "", self.weighted))
+        entries = Entries.of(*bins.ends(occupied), counts.rows, counts.weight)
         ranges = []
         for objective in self.objectives:
             try:
-                first, last = _around_the_best(edges, objective, counts.rows.sum(axis=1))
-            except ValueError:  # no row of a class so far, or no cut that meets the constraint
+                objective.check(entries.totals)
+            except ValueError:  # no row of a class so far
                 return None
-            ranges.append((low[last], high[first]))
-        return Window(ranges)
+            values = objective.values(entries.edges)
+            if not (values > -np.inf).any():
+                return None
+            first, last = _around_the_best(values, counts.rows.sum(axis=1), self.settings.kept_share)
+            ranges.append((entries.low[last], entries.high[first]))
+        return Window(ranges, self.settings.kept_rows)
+
+    def _each(self, stream: Iterable[pa.RecordBatch], nothing: Any, work: Any) -> list[Any]:
+        return on_stream(stream, nothing, work, self.settings.available_cores)
 
 
 class ScoreColumn:
@@ -452,7 +453,7 @@ class LabelColumn:
 
     def codes(self, column: pa.Array) -> NDArray[Any]:
         if not self._is_known:
-            return np.full(len(column), 2, dtype=np.uint8)  # strangers, all of them
+            return np.full(len(column), 2, dtype=np.uint8)  # invalid, all of them
         column = _plain(column)
         if self._is_number:
             column = column if self._cast is None else column.cast(self._cast)
@@ -511,45 +512,9 @@ def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
     return weights
 
 
-def _found(kernels: Kernels, block: Block, positive: Any, ranges: KeyRanges) -> FoundRows:
+def _found(reads: Kernels, block: Block, positive: Any, ranges: KeyRanges) -> FoundRows:
     """The rows of a block that lie in some ranges of keys."""
-    return FoundRows(*kernels.inside(*block.columns, positive, ranges), block.scores.dtype)
-
-
-def _each(
-    stream: Iterable[pa.RecordBatch],
-    nothing: Callable[[], State],
-    work: Callable[[State, pa.RecordBatch], None],
-) -> list[State]:
-    """Run `work` on all batches, on all cores; every worker adds to a state of its own, and these are returned."""
-    threads = available_cores()
-    idle = [nothing() for _ in range(threads)]
-    states = list(idle)
-
-    def run(batch: pa.RecordBatch) -> None:
-        state = idle.pop()
-        try:
-            work(state, batch)
-        finally:
-            idle.append(state)
-
-    if threads == 1:
-        for batch in stream:
-            run(batch)
-        return states
-    with ThreadPoolExecutor(threads) as pool:
-        pending: deque[Future[None]] = deque()
-        try:
-            for batch in stream:
-                if len(pending) > 2 * threads:
-                    pending.popleft().result()
-                pending.append(pool.submit(run, batch))
-            for future in pending:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return states
+    return FoundRows(*reads.inside(*block.columns, positive, ranges), block.scores.dtype)
 
 
 def _take(stream: Iterator[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], bool]:
@@ -568,20 +533,14 @@ def _spread(scores: NDArray[np.float64], size: int = 4096) -> NDArray[np.float64
     return scores[:: max(1, len(scores) // size)] if len(scores) else np.zeros(1)
 
 
-def _around_the_best(edges: Candidates, objective: Objective, rows: NDArray[np.int64]) -> tuple[int, int]:
+def _around_the_best(
+    values: NDArray[np.float64], rows: NDArray[np.int64], share: float
+) -> tuple[int, int]:
     """First and last of the bins around the best edge that hold the best cuts, and no more than a share of all rows."""
-    edges.check(objective.metric)
-    values = np.asarray(objective.metric.evaluate(edges.confusion), dtype=float)
-    allowed = ~np.isnan(values)
-    for constraint in objective.constraints:
-        allowed &= constraint.is_met(edges.confusion)
-    if not allowed.any():
-        raise ValueError("no edge meets the constraints")
-    values = np.where(allowed, values, -np.inf)
     best = int(values.argmax())
     upward = np.maximum.accumulate(values)
     downward = np.maximum.accumulate(values[::-1])[::-1]
-    budget = KEPT_SHARE * rows.sum()
+    budget = share * rows.sum()
     first, last = max(best - 1, 0), min(best, len(rows) - 1)
     taken = rows[first : last + 1].sum()
     while first > 0 or last < len(rows) - 1:

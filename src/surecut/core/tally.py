@@ -18,18 +18,21 @@ from surecut._inputs import (
     require_same_length,
     settle_absence,
 )
-from surecut._kernels import checksum, ordered_keys, scores_of_keys
-from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
+from surecut._inputs import plain_label
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.cut import plain_label
+from surecut.core.candidates import Candidates, Hull, hull_of
+from surecut.core.entries import Entries
+from surecut.core.keys import checksum, ordered_keys, scores_of_keys
+from surecut.core.rules import are_equal
 from surecut.metrics import get_metric
 from surecut.overlap import RowSample
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 
@@ -120,17 +123,21 @@ class ScoreTally:
     @cached_property
     def candidates(self) -> Candidates:
         """Every distinct cut."""
-        return candidates_of(self.keys, self.keys, self.weight, self.sample)
+        return Candidates(self.entries, self.sample, self.dtype, self.given_prior)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The tally as entries of one score each."""
+        return Entries.scores(self.keys, self.rows, self.weight)
 
     @cached_property
     def sample(self) -> Sample:
+        """What a decision remembers of the rows."""
         return Sample(
             rows=int(self.rows.sum()),
-            dtype=self.dtype,
-            fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
             weighted=self.weight is not self.rows,
-            given_prior=self.given_prior,
-            pos_label=self.pos_label,
+            fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
+            pos_label=plain_label(self.pos_label),
             seen=(RowSample.of_counts(self.keys, self.rows),),
         )
 
@@ -182,7 +189,7 @@ class ScoreTally:
         cells = ("tp", "fp", "fn", "tn")
         then, now = ([float(getattr(one, cell)) for cell in cells] for one in (cut.confusion, self.confusion[here]))
         is_empty = interval[0] <= cut.interval[0] and cut.interval[1] <= interval[1]
-        return is_empty and np.allclose(then, now, rtol=TIE, atol=TIE * sum(then))
+        return is_empty and are_equal(then, now, scale=sum(then))
 
     def curve(self, metric: str | Metric = "f1") -> Curve:
         """The metric at every threshold."""

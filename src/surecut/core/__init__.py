@@ -1,0 +1,1 @@
+"""The exact answer: entries of a tally at a resolution, the rules that judge them, and the search that refines them."""

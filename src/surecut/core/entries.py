@@ -1,0 +1,323 @@
+"""A tally at a resolution: how much of each class stands in each run of scores, for one sample or for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.confusion import Confusion
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNTAGGED = -1
+"""The tag of entries that a source knows nothing more about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Runs of scores, sample after sample, each sample's in descending order.
+
+    A sample is what gets a cut of its own: all rows, a label, a group. An entry with ``low == high`` is one score;
+    otherwise it is a bin, and cuts inside it have not been looked at. Histograms, sketches and full tallies differ only
+    in how wide their entries are.
+
+    Attributes
+    ----------
+    starts
+        Where each sample's entries begin; one more than there are samples.
+    low, high
+        The ends of each entry, as order-preserving keys. Entries of a sample do not overlap.
+    rows, weight
+        Shape (entries, 2), negatives first: number of rows and sum of weights. Without weights they are one array.
+    absent
+        Shape (samples, 2): weight of rows without a score, which no cut accepts.
+    exact
+        Whether both ends of each entry are scores that occur.
+    tag
+        What the source that made an entry knows it by.
+    """
+
+    starts: NDArray[np.int64]
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+    weight: NDArray[Any]
+    absent: NDArray[Any]
+    exact: NDArray[np.bool_]
+    tag: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        low: NDArray[np.uint64],
+        high: NDArray[np.uint64],
+        rows: NDArray[np.int64],
+        weight: NDArray[Any],
+        *,
+        starts: NDArray[np.int64] | None = None,
+        absent: NDArray[Any] | None = None,
+        exact: NDArray[np.bool_] | bool = False,
+    ) -> Entries:
+        """Entries of one sample, or of the samples that begin at `starts`; those of one score are exact anyway."""
+        if starts is None:
+            starts = np.array([0, len(low)])
+        if absent is None:
+            absent = np.zeros((len(starts) - 1, 2), dtype=weight.dtype)
+        known = np.ones(len(low), dtype=bool) if low is high else (low == high) | exact
+        return cls(starts, low, high, rows, weight, absent, known, np.full(len(low), UNTAGGED))
+
+    @classmethod
+    def scores(
+        cls,
+        keys: NDArray[np.uint64],
+        rows: NDArray[np.int64],
+        weight: NDArray[Any],
+        *,
+        starts: NDArray[np.int64] | None = None,
+        absent: NDArray[Any] | None = None,
+    ) -> Entries:
+        """Entries of one score each."""
+        return cls.of(keys, keys, rows, weight, starts=starts, absent=absent)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return len(self.starts) - 1
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weight is not self.rows
+
+    @cached_property
+    def sample(self) -> NDArray[np.int64]:
+        """The sample of each entry."""
+        return np.repeat(np.arange(self.samples), np.diff(self.starts))
+
+    @cached_property
+    def is_wide(self) -> NDArray[np.bool_]:
+        """Entries inside which there may be cuts: a single row cannot be divided."""
+        wide: NDArray[np.bool_] = self.low < self.high
+        if wide.any():
+            wide &= self.rows.sum(axis=1) > 1
+        return wide
+
+    # --- Edges: of each sample the cut that accepts nothing, then the cut below each of its entries ------------------
+
+    @cached_property
+    def edge_starts(self) -> NDArray[np.int64]:
+        """Where each sample's edges begin; one more than there are samples."""
+        return self.starts + np.arange(self.samples + 1)
+
+    @cached_property
+    def edge_below(self) -> NDArray[np.int64]:
+        """The edge below each entry; the one above it is the edge before."""
+        return np.arange(1, len(self) + 1) + self.sample
+
+    @cached_property
+    def edges(self) -> Confusion:
+        """The confusion of every edge."""
+        tp, fp = (self._accepted(column) for column in (1, 0))
+        fn, tn = (self._rejected(column, above) for column, above in ((1, tp), (0, fp)))
+        return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
+        nothing = self.edges[self.edge_starts[:-1]]
+        return np.column_stack((nothing.tn, nothing.fn))
+
+    def _accepted(self, column: int) -> NDArray[Any]:
+        """Weight of a class above every edge."""
+        weight = self.weight[:, column]
+        above = np.zeros(len(weight) + self.samples, dtype=weight.dtype)
+        if self.samples == 1:
+            np.cumsum(weight, out=above[1:])
+        else:
+            above[self.edge_below] = running_sums(weight, self.starts)
+        return above
+
+    def _rejected(self, column: int, accepted: NDArray[Any]) -> NDArray[Any]:
+        """Weight of a class below every edge, and of its rows without a score.
+
+        Weights are added up from both ends. A difference of sums would not be 0 where nothing is left, and small
+        weights would be lost beside large ones.
+        """
+        absent = self.absent[:, column]
+        if self.weight.dtype.kind != "f":
+            total = accepted[self.edge_starts[1:] - 1] + absent
+            return np.asarray((total if self.samples == 1 else total[self._sample_of_edge]) - accepted)
+        weight = self.weight[:, column]
+        below = np.zeros(len(weight) + self.samples)
+        if self.samples == 1:
+            below[:-1] = np.cumsum(weight[::-1])[::-1]
+            return below + absent
+        backward = running_sums(weight[::-1], len(weight) - self.starts[::-1])[::-1]
+        below[self.edge_below - 1] = backward
+        return np.asarray(below + absent[self._sample_of_edge])
+
+    @cached_property
+    def _sample_of_edge(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(self.samples), np.diff(self.edge_starts))
+
+    def of_edges(self, per_sample: Any) -> Any:
+        """What is known of each sample, for each of its edges."""
+        if self.samples == 1 or np.ndim(per_sample) == 0:
+            return per_sample
+        return per_sample[self._sample_of_edge]
+
+    def of_entries(self, per_sample: Any) -> Any:
+        """What is known of each sample, for each of its entries."""
+        if self.samples == 1 or np.ndim(per_sample) == 0:
+            return per_sample
+        return per_sample[self.sample]
+
+    # --- Other resolutions -------------------------------------------------------------------------------------------
+
+    def __getitem__(self, which: NDArray[np.bool_]) -> Entries:
+        """Some of the entries, of the same samples."""
+        rows = self.rows[which]
+        counted = np.concatenate(([0], np.cumsum(which)))
+        return Entries(
+            counted[self.starts],
+            self.low[which],
+            self.high[which],
+            rows,
+            self.weight[which] if self.weighted else rows,
+            self.absent,
+            self.exact[which],
+            self.tag[which],
+        )
+
+    def of_sample(self, sample: int) -> Entries:
+        """The entries of one sample."""
+        own = slice(self.starts[sample], self.starts[sample + 1])
+        rows = self.rows[own]
+        return Entries(
+            np.array([0, len(rows)]),
+            self.low[own],
+            self.high[own],
+            rows,
+            self.weight[own] if self.weighted else rows,
+            self.absent[sample : sample + 1],
+            self.exact[own],
+            self.tag[own],
+        )
+
+    def merged(self, firsts: NDArray[np.intp]) -> Entries:
+        """Fewer and wider entries, each of which begins with one of these; every sample's first has to be among them.
+
+        Their ends are exact where those of their parts are.
+        """
+        ends = np.append(firsts[1:], len(self)) - 1
+        rows = np.add.reduceat(self.rows, firsts, axis=0) if len(firsts) else self.rows[:0]
+        weight = rows
+        if self.weighted:
+            weight = np.add.reduceat(self.weight, firsts, axis=0) if len(firsts) else self.weight[:0]
+        return Entries(
+            np.searchsorted(firsts, self.starts),
+            self.low[ends],
+            self.high[firsts],
+            rows,
+            weight,
+            self.absent,
+            self.exact[firsts] & self.exact[ends],
+            np.full(len(firsts), UNTAGGED),
+        )
+
+    def spliced(self, which: NDArray[np.bool_], finer: Entries) -> Entries:
+        """These entries with some of them replaced: by the samples of `finer`, one after the other."""
+        size = np.ones(len(self), dtype=np.int64)
+        size[which] = np.diff(finer.starts)
+        ends = np.concatenate(([0], np.cumsum(size)))
+        of_finer = np.repeat(which, size)
+        total = int(ends[-1])
+
+        def joined(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+            both = np.empty((total, *mine.shape[1:]), dtype=mine.dtype)
+            both[~of_finer] = mine[~which]
+            both[of_finer] = theirs
+            return both
+
+        rows = joined(self.rows, finer.rows)
+        return Entries(
+            ends[self.starts],
+            joined(self.low, finer.low),
+            joined(self.high, finer.high),
+            rows,
+            joined(self.weight, finer.weight) if self.weighted else rows,
+            self.absent,
+            joined(self.exact, finer.exact),
+            joined(self.tag, finer.tag),
+        )
+
+    def one_each(self) -> Entries:
+        """The same entries, each a sample of its own: what `spliced` takes, with nothing replaced."""
+        none = np.zeros((len(self), 2), dtype=self.weight.dtype)
+        starts = np.arange(len(self) + 1)
+        return Entries(starts, self.low, self.high, self.rows, self.weight, none, self.exact, self.tag)
+
+
+def concatenated(parts: Sequence[Entries]) -> Entries:
+    """The samples of several entries, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.cumsum([0, *(len(part) for part in parts)])
+    rows = np.concatenate([part.rows for part in parts])
+    weighted = any(part.weighted for part in parts)
+    return Entries(
+        np.concatenate(([0], *(part.starts[1:] + offset for part, offset in zip(parts, offsets, strict=False)))),
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        rows,
+        np.concatenate([part.weight for part in parts]) if weighted else rows,
+        np.concatenate([part.absent for part in parts]),
+        np.concatenate([part.exact for part in parts]),
+        np.concatenate([part.tag for part in parts]),
+    )
+
+
+def running_sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
+    """Sums of each value and those before it, run by run.
+
+    Integers are summed through. Floats are summed from each run's first value on, so that other runs do not round them.
+
+    >>> running_sums(np.array([1, 2, 3, 4]), np.array([0, 2, 2, 4]))
+    array([1, 3, 3, 7])
+    """
+    if values.dtype.kind != "f":
+        sums = np.cumsum(values)
+        before = np.concatenate((np.zeros(1, dtype=sums.dtype), sums))[starts]
+        return np.asarray(sums - np.repeat(before[:-1], np.diff(starts)))
+    sums = np.empty_like(values)
+    for where, taken in runs_of_like_length(starts):
+        matrix = np.zeros(taken.shape)
+        matrix[taken] = values[where]
+        sums[where] = np.cumsum(matrix, axis=1)[taken]
+    return sums
+
+
+def runs_of_like_length(starts: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Runs of values, those of about one length together, as rows of a matrix: where the values of all its rows are,
+    and which places of the matrix they take. Less than half of the places are left empty.
+
+    >>> for where, taken in runs_of_like_length(np.array([0, 3, 3, 5, 9])):
+    ...     print(where, taken.shape)
+    [3 4] (1, 2)
+    [0 1 2 5 6 7 8] (2, 4)
+    """
+    lengths = np.diff(starts)
+    widths = np.int64(1) << np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
+    for width in np.unique(widths[lengths > 0]).tolist():
+        runs = np.flatnonzero((widths == width) & (lengths > 0))
+        position = np.arange(width)
+        taken = position < lengths[runs][:, None]
+        yield (starts[runs][:, None] + position)[taken], taken

@@ -1,0 +1,88 @@
+"""Entries that a source keeps in memory, and hands out in groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from surecut.core.entries import Entries, concatenated
+
+GROUP = 64
+"""So many neighbouring entries are judged as one, since most groups hold no better cut either."""
+
+
+class Memory:
+    """Fine entries in groups of neighbours. Most groups can hide no best cut, and are never opened.
+
+    A group is known by its tag, its number among all groups that were handed out.
+    """
+
+    def __init__(self, group: int) -> None:
+        self._group = group
+        self._fine: Entries | None = None
+        self._first = np.zeros(0, dtype=np.int64)
+        self._end = np.zeros(0, dtype=np.int64)
+
+    def grouped(self, fine: Entries) -> Entries:
+        """Keep entries, and hand them out in groups within each sample; few of them as they are."""
+        if len(fine) <= 2 * self._group:
+            return fine
+        position = np.arange(len(fine)) - fine.of_entries(fine.starts[:-1])
+        firsts = np.flatnonzero(position % self._group == 0)
+        coarse = fine.merged(firsts)
+        offset = 0 if self._fine is None else len(self._fine)
+        tag = np.arange(len(firsts)) + len(self._first)
+        self._first = np.concatenate((self._first, firsts + offset))
+        self._end = np.concatenate((self._end, np.append(firsts[1:], len(fine)) + offset))
+        self._fine = fine if self._fine is None else concatenated((self._fine, fine))
+        return replace(coarse, tag=tag)
+
+    def opened(self, wide: Entries) -> Entries | None:
+        """Groups opened, other entries as they are; None where none of them is a group."""
+        is_group = wide.tag >= 0
+        if self._fine is None or not is_group.any():
+            return None
+        first, end = self._first[wide.tag[is_group]], self._end[wide.tag[is_group]]
+        sizes = end - first
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        which = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
+        fine = self._fine
+        rows = fine.rows[which]
+        opened = Entries(
+            starts,
+            fine.low[which],
+            fine.high[which],
+            rows,
+            fine.weight[which] if fine.weighted else rows,
+            np.zeros((len(sizes), 2), dtype=fine.weight.dtype),
+            fine.exact[which],
+            fine.tag[which],
+        )
+        if is_group.all():
+            return opened
+        return wide.one_each().spliced(is_group, opened)
+
+
+class Counted:
+    """A source that is in memory at its finest resolution: a tally, sorted labels, the bins of a sketch.
+
+    A sketch cannot be refined beyond its bins; then a search gives the best of their edges, and a bound.
+    """
+
+    resolvable_rows = float("inf")
+
+    def __init__(self, entries: Entries, dtype: np.dtype[Any], *, refines: bool = True, group: int = GROUP) -> None:
+        self.dtype, self.refines = dtype, refines
+        self._entries = entries
+        self._memory = Memory(group)
+
+    def count(self, every: bool = False) -> Entries:
+        return self._memory.grouped(self._entries) if self.refines and not every else self._entries
+
+    def refine(self, wide: Entries) -> Entries:
+        opened = self._memory.opened(wide)
+        if opened is None:
+            raise ValueError("these entries are at their finest resolution")
+        return opened

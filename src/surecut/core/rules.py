@@ -1,0 +1,311 @@
+"""The rules: what a cut is worth, what a bin can hide, which cut wins, and where its threshold is put.
+
+This is the only module that knows them, for one sample and for many, at any resolution:
+
+- `score >= threshold` is positive; a threshold of +inf predicts nothing, even where a score is +inf;
+- a cut at which the metric is undefined, or which does not meet a constraint, is never chosen;
+- a cut inside a bin is worth at most the metric with all of the bin's positives accepted and none of its negatives,
+  because metrics do not increase in FP or FN;
+- values within 1e-12, relatively, are ties; among ties the highest threshold wins;
+- the threshold is put midway between the lowest accepted and the highest rejected score, in the scores' own dtype.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surecut.confusion import Confusion
+from surecut.constraints import Constraint, InfeasibleError, listed
+from surecut.core.keys import scores_of_keys
+from surecut.metrics import NOISE, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
+
+TIE = 1e-12
+"""Values closer than this, relatively, are equal."""
+
+
+class UndefinedMetricError(ValueError):
+    """The metric is 0/0 at every cut of these rows."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a cut should be best for, what it must meet, and the class balance at which both are evaluated.
+
+    `prior` is that of the deployment, where it is not the sample's own.
+    """
+
+    metric: Metric
+    constraints: tuple[Constraint, ...] = ()
+    prior: float | None = None
+
+    @property
+    def can_be_bounded(self) -> bool:
+        """Whether a bin can be bounded without a look inside; otherwise every cut has to be tried."""
+        return self.metric.extremes_at_corners and all(c.quantity.extremes_at_corners for c in self.constraints)
+
+    def at_prior(self, confusion: Confusion) -> Confusion:
+        """What metrics are evaluated at: the counts, or the rates at a prior that was given."""
+        return confusion if self.prior is None else confusion.at_prior(self.prior)
+
+    def metric_values(self, confusion: Confusion) -> NDArray[np.float64]:
+        """The metric at each confusion; NaN where it is undefined."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.metric.evaluate(self.at_prior(confusion)), dtype=float)
+
+    def values(self, confusion: Confusion) -> NDArray[np.float64]:
+        """What each cut is worth; −inf where the metric is undefined or a constraint is not met."""
+        values = self.metric_values(confusion)
+        allowed = ~np.isnan(values)
+        if self.constraints:
+            confusion = self.at_prior(confusion)
+            for constraint in self.constraints:
+                allowed &= constraint.is_met(confusion)
+        return np.where(allowed, values, -np.inf)
+
+    def bounds(self, before: Confusion, after: Confusion) -> NDArray[np.float64]:
+        """What cuts between two edges are worth at most; −inf where none can meet the constraints.
+
+        Where the metric is undefined at the best corner, as 0/0 is, it is not bounded: the value beside the corner may
+        be anything.
+        """
+        best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
+        values = self.metric_values(best_corner)
+        bounds = np.where(np.isnan(values), np.inf, values)
+        if self.constraints:
+            worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
+            corners = [self.at_prior(corner) for corner in (before, after, best_corner, worst_corner)]
+            reachable = np.logical_and.reduce([one.is_met_by_any(corners) for one in self.constraints])
+            bounds = np.where(reachable, bounds, -np.inf)
+        return np.asarray(bounds)
+
+    def has_classes(self, totals: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether the metric is defined on each sample's rows, as far as classes go; totals as in `Entries.totals`."""
+        defined = np.ones(len(totals), dtype=bool)
+        if self.metric.needs_negatives:
+            defined &= totals[:, 0] > 0
+        if self.metric.needs_positives:
+            defined &= totals[:, 1] > 0
+        return defined
+
+    def check(self, totals: NDArray[Any]) -> None:
+        """Raise where the metric is undefined for want of a class on the only sample, or grows with errors on any."""
+        if len(totals) == 1:
+            negatives, positives = totals[0]
+            self.metric.check_classes(positives, negatives)
+            self.metric.check_monotone(self._priors(totals)[0])
+        elif (defined := self.has_classes(totals)).any():
+            self.metric.check_monotone(self._priors(totals[defined]))
+
+    def rounding(self, totals: NDArray[Any], weighted: bool) -> Any:
+        """By how much values may be off on each sample.
+
+        Counts give exact values. Weights, and rates at a prior that was given, carry rounding of the size of the
+        metric's extreme values, which must not choose among cuts that are worth nothing.
+        """
+        if not weighted and self.prior is None:
+            return 0.0
+        return rounding_of(self.metric, self._priors(totals))
+
+    def _priors(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        if self.prior is not None:
+            return np.full(len(totals), self.prior)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(totals[:, 1] / totals.sum(axis=1))
+
+
+def rounding_of(metric: Metric, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much values of weighted rows may be off at each prior: a few ulp of the metric's extreme values there."""
+    none, negative = np.zeros_like(prior), 1 - prior
+    fp = np.concatenate((none, none, negative, negative))
+    fn = np.concatenate((none, prior, none, prior))
+    with np.errstate(invalid="ignore", divide="ignore"):  # classes that are absent
+        corners = Confusion(tp=np.tile(prior, 4) - fn, fp=fp, fn=fn, tn=np.tile(negative, 4) - fp)
+        sizes = np.abs(np.asarray(metric.evaluate(corners), dtype=float)).reshape(4, len(prior))
+    return np.asarray(NOISE * np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0))
+
+
+def least_tie(best: Any, rounding: Any = 0.0) -> Any:
+    """The smallest values that tie with some best ones: 1e-12 below them, relatively, and less what is rounding.
+
+    >>> float(least_tie(0.5)), float(least_tie(np.inf)), float(least_tie(-np.inf))
+    (0.4999999999995, inf, -inf)
+    """
+    return best - (TIE * np.abs(np.where(np.isfinite(best), best, 0.0)) + rounding)
+
+
+def first_best(values: NDArray[np.float64], rounding: Any = 0.0) -> NDArray[np.intp]:
+    """Along the last axis, in descending order of thresholds: the first value that ties with the best.
+
+    >>> int(first_best(np.array([0.1, 0.3, 0.3 + 1e-15, -np.inf])))
+    1
+    """
+    best = values.max(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((values >= least_tie(best, rounding)).argmax(axis=-1))
+
+
+def are_equal(one: Any, other: Any, scale: float) -> bool:
+    """Whether numbers are the same but for rounding, relatively to them or to a scale."""
+    return bool(np.allclose(one, other, rtol=TIE, atol=TIE * scale))
+
+
+class Verdict(NamedTuple):
+    """What is known of each sample's best cut from its entries.
+
+    Attributes
+    ----------
+    best
+        The largest value of an edge; −inf where no edge has one.
+    winner, value
+        The edge that wins, and its value.
+    unresolved
+        Entries that may hide a better cut, or whose ends must be known to place a threshold.
+    bound
+        The most that a cut inside an entry can be worth, where one may be better than all edges; else −inf.
+    """
+
+    best: NDArray[np.float64]
+    winner: NDArray[np.int64]
+    value: NDArray[np.float64]
+    unresolved: NDArray[np.bool_]
+    bound: NDArray[np.float64]
+
+
+def judge(entries: Entries, objective: Objective) -> Verdict:
+    """Judge the edges of all samples, and what their entries may hide.
+
+    An edge may win only if it ties with the best and no higher edge is as good. Below the best edge an entry hides
+    something only if a cut inside can be better; above it, also if one can tie.
+    """
+    first = entries.edge_starts[:-1]
+    values = _edge_values(entries, objective)
+    defined = objective.has_classes(entries.totals)
+    if not defined.all():
+        values = np.where(entries.of_edges(defined), values, -np.inf)
+    best = np.maximum.reduceat(values, first)
+    least = least_tie(best, objective.rounding(entries.totals, entries.weighted))
+    tied = np.flatnonzero(values >= entries.of_edges(least))
+    winner = tied[np.searchsorted(tied, first)]
+    unresolved = np.zeros(len(entries), dtype=bool)
+    bound = np.full(entries.samples, -np.inf)
+    verdict = Verdict(best, winner, values[winner], unresolved, bound)
+    if entries.exact.all() and not entries.is_wide.any():
+        return verdict
+
+    hits = _records(tied, values, entries)
+    peak = hits[np.searchsorted(hits, entries.edge_starts[1:]) - 1]
+    wide = np.flatnonzero(entries.is_wide & entries.of_entries(defined))
+    if len(wide):
+        below, sample = entries.edge_below[wide], entries.sample[wide]
+        bounds = objective.bounds(entries.edges[below - 1], entries.edges[below])
+        hides = np.where(below <= peak[sample], bounds >= least[sample], bounds > best[sample])
+        hides &= bounds > -np.inf
+        unresolved[wide[hides]] = True
+        np.maximum.at(bound, sample[hides], bounds[hides])
+    found = best > -np.inf
+    sample = np.searchsorted(entries.edge_starts, hits, side="right") - 1
+    hits, sample = hits[found[sample]], sample[found[sample]]
+    position = hits - sample  # of the entry below the edge
+    for beside, exists in (
+        (position - 1, position > entries.starts[sample]),
+        (position, position < entries.starts[sample + 1]),
+    ):
+        beside = beside[exists]
+        unresolved[beside[~entries.exact[beside]]] = True
+    return verdict
+
+
+def _edge_values(entries: Entries, objective: Objective) -> NDArray[np.float64]:
+    """What all edges are worth.
+
+    An edge below an entry without positives is not better than the one above it, and lower. So where most entries have
+    no positives, the others alone are evaluated, unless the metric is undefined somewhere or a constraint needs all.
+    """
+    edges = entries.edges
+    if objective.can_be_bounded and not objective.constraints:
+        some = np.flatnonzero(entries.weight[:, 1])
+        if 2 * len(some) < len(entries):
+            asked = np.sort(np.concatenate((entries.edge_starts[:-1], entries.edge_below[some])))
+            found = objective.metric_values(edges[asked])
+            if not np.isnan(found).any():
+                values = np.full(len(edges.tp), -np.inf)
+                values[asked] = found
+                return values
+    return objective.values(edges)
+
+
+def _records(tied: NDArray[np.int64], values: NDArray[np.float64], entries: Entries) -> NDArray[np.int64]:
+    """Those of some edges, in ascending order, whose value exceeds that of all before them in their sample."""
+    if len(tied) == entries.samples:
+        return tied
+    _, rank = np.unique(values[tied], return_inverse=True)
+    sample = entries.of_edges(np.arange(entries.samples))
+    level = rank.astype(np.int64) + (0 if entries.samples == 1 else sample[tied] * (rank.max() + 1))
+    highest = np.concatenate(([-1], np.maximum.accumulate(level)[:-1]))
+    return tied[level > highest]
+
+
+class Placed(NamedTuple):
+    """The cut of each sample: its confusion, its threshold, and between which scores it stands."""
+
+    confusion: Confusion
+    thresholds: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) -> Placed:
+    """The cuts at some edges, one of each sample, whose entries on both sides are exact."""
+    sample = np.arange(entries.samples)
+    position = winner - sample
+    nothing, everything = position == entries.starts[:-1], position == entries.starts[1:]
+    upper, lower = np.full((2, entries.samples), np.inf)
+    lower[:] = -np.inf
+    upper[~nothing] = scores_of_keys(entries.low[position[~nothing] - 1])
+    lower[~everything] = scores_of_keys(entries.high[position[~everything]])
+    return Placed(entries.edges[winner], places(lower, upper, dtype), lower, upper)
+
+
+def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """Where in each (lower, upper] a threshold stands: midway, in the scores' own dtype, never equal to `lower`.
+
+    With nothing below (or −inf, which has no middle) the threshold is the lowest accepted score itself.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = lower / 2 + upper / 2
+        rounded = np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype).astype(np.float64)
+    return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
+
+
+def place(lower: float, upper: float, dtype: np.dtype[Any]) -> float:
+    """Where in (lower, upper] a threshold stands.
+
+    >>> place(0.2, 0.4, np.dtype(np.float64)), place(3, 4, np.dtype(np.int64)), place(-np.inf, 0.5, np.dtype(float))
+    (0.30000000000000004, 4.0, 0.5)
+    """
+    return float(places(np.array([lower]), np.array([upper]), dtype)[0])
+
+
+def infeasible(objective: Objective, edges: Confusion, rows: int) -> ValueError:
+    """Why none of all cuts of a sample can be chosen."""
+    constraints = objective.constraints
+    if not constraints:
+        return UndefinedMetricError(f"{objective.metric.name} is undefined at every cut of these {rows} rows")
+    confusion = objective.at_prior(edges)
+    unmet = [constraint for constraint in constraints if not constraint.is_met(confusion).any()]
+    if not unmet:
+        return InfeasibleError(f"each of {listed(constraints)} can be met by some cut, but no cut meets all of them")
+    worst = unmet[0]
+    levels = np.asarray(worst.quantity.evaluate(confusion))
+    if np.isnan(levels).all():
+        return InfeasibleError(f"no cut meets {worst}: {worst.quantity.name} is undefined at every cut")
+    best, which = (np.nanmax(levels), "highest") if worst.sense == ">=" else (np.nanmin(levels), "lowest")
+    return InfeasibleError(f"no cut meets {worst}: the {which} {worst.quantity.name} attainable is {best:.6g}")

@@ -1,0 +1,129 @@
+"""The exact best cut of each sample, without a look at most of the scores.
+
+A source counts its rows at a first resolution. The rules say which entries may hide a better cut, or lie beside an edge
+that may win and have ends that are no scores; the source refines these, and nothing else, until none is left. The
+result is that of trying every score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from surecut.constraints import InfeasibleError, listed
+from surecut.core import rules
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
+    from surecut.core.rules import Objective, Placed, Verdict
+
+
+class Source(Protocol):
+    """Where rows are. A source serves one search; `count` is called first."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+
+    @property
+    def refines(self) -> bool:
+        """Whether entries can be refined; otherwise the best edge and the largest bound are all that can be known."""
+
+    @property
+    def resolvable_rows(self) -> float:
+        """How many rows may be looked at score by score only to say which level of a constraint is attainable."""
+
+    def count(self, every: bool = False) -> Entries:
+        """All rows, at a first resolution, or by every distinct score. Checks labels, scores and weights."""
+
+    def refine(self, wide: Entries) -> Entries:
+        """What some entries consist of: a sample for each of them, in their order.
+
+        Entries that are one score or a single row come with exact ends. Some may be returned as they are, if others are
+        refined.
+        """
+
+
+class SourceChangedError(RuntimeError):
+    """Two passes over the rows found different rows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed between two passes over them: the source is being written to, or it is not deterministic "
+            "(random numbers, a model that is scored lazily); persist it first (cache it, or write it to a file), and "
+            "tune on that"
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """The entries at the end of a search, and the verdict on them."""
+
+    entries: Entries
+    objective: Objective
+    verdict: Verdict
+    dtype: np.dtype[Any]
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Whether each sample has a cut that can be chosen."""
+        return np.asarray(self.verdict.best > -np.inf)
+
+    def placed(self) -> Placed:
+        """The cut of each sample."""
+        return rules.placed(self.entries, self.verdict.winner, self.dtype)
+
+
+def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any] | None = None) -> list[Found]:
+    """The best cuts for each objective, from the same passes over the rows.
+
+    Where the source has one sample, an objective that none of its cuts fulfils is an error. Where it has many, this is
+    one for constraints; `names` are the samples' names in the message.
+    """
+    entries = source.count(every=not all(objective.can_be_bounded for objective in objectives))
+    for objective in objectives:
+        objective.check(entries.totals)
+    while True:
+        verdicts = [rules.judge(entries, objective) for objective in objectives]
+        unresolved = np.logical_or.reduce([verdict.unresolved for verdict in verdicts])
+        if not source.refines or not unresolved.any():
+            break
+        entries = _refined(source, entries, unresolved)
+    found = [Found(entries, *pair, source.dtype) for pair in zip(objectives, verdicts, strict=True)]
+    if source.refines:
+        for one in found:
+            _require_feasible(source, one, names)
+    return found
+
+
+def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:
+    wide = entries[which]
+    finer = source.refine(wide)
+    if len(finer) == 0 or (np.diff(finer.starts) == 0).any():
+        raise SourceChangedError
+    if not np.array_equal(np.add.reduceat(finer.rows, finer.starts[:-1], axis=0), wide.rows):
+        raise SourceChangedError
+    return entries.spliced(which, finer)
+
+
+def _require_feasible(source: Source, found: Found, names: Sequence[Any] | None) -> None:
+    objective = found.objective
+    unmet = ~found.defined & objective.has_classes(found.entries.totals)
+    if not unmet.any() or (names is not None and not objective.constraints):
+        return
+    sample = int(unmet.argmax())
+    entries = found.entries
+    if entries.of_sample(sample).rows.sum() > source.resolvable_rows:
+        error: ValueError = InfeasibleError(f"no cut meets {listed(objective.constraints)}")
+    else:
+        own = source.count(every=True).of_sample(sample)
+        error = rules.infeasible(objective, own.edges, int(own.rows.sum()))
+    if names is not None:
+        others = f" (and {unmet.sum() - 1} other labels)" if unmet.sum() > 1 else ""
+        error = InfeasibleError(f"label {names[sample]!r}{others}: {error}")
+    raise error

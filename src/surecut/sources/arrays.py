@@ -1,0 +1,211 @@
+"""Rows of scores, labels and weights in arrays, read block by block by the kernels, on all cores."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import Labels, as_doubles, require_no_nan
+from surecut.core import kernels
+from surecut.core.counts import Counts, Parts
+from surecut.core.kernels import NO_BINS, NONE, SEVERAL, KeyRanges, are_tied, first_bins
+from surecut.core.keys import ordered_keys
+from surecut.core.settings import settings
+from surecut.core.tally import ScoreTally, tally_rows
+from surecut.core.threads import Shared, on_each
+from surecut.overlap import RowSample, positions
+from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, RowSource
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
+
+MINUS_ZERO = np.array(-0.0).view(np.int64)
+
+
+class ArraySource(RowSource):
+    """Three columns in memory."""
+
+    def __init__(self, scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> None:
+        super().__init__(settings())
+        self.scores, self.labels = scores, labels
+        self.weights = NO_WEIGHTS if weights is None else weights
+        self.kernels = kernels.available(scores.size, self.settings)
+        self.workers = min(self.settings.available_cores, 1 + scores.size // self.settings.rows_per_worker, len(scores))
+
+    @property
+    def weighted(self) -> bool:
+        return len(self.weights) > 0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows in a block."""
+        as_they_are = self.kernels.reads_once and self.scores.dtype == np.float64 and self.scores.flags.c_contiguous
+        return self.settings.block * (self.settings.blocks_at_once if as_they_are else 1)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def count(self, every: bool = False) -> Entries:
+        if not every and self.scores.size < self.settings.sort_below:
+            return self.sorted_at_once()
+        return super().count(every)
+
+    def histogram(self) -> Histogram:
+        """All rows, counted in bins that suit them. Checks labels and scores.
+
+        Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
+        """
+        sample = np.sort(self._sample())
+        bins = first_bins(sample, self.settings.first_bits)
+        tied = are_tied(sample)
+        small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache
+
+        def work(blocks: Iterator[slice]) -> tuple[Counts, Any, int, int, int]:
+            counts = Counts.zeros(2 * int(bins.half), self.weighted, small)
+            only = np.full(2 * int(bins.half), NONE) if tied else NO_BINS
+            invalid = nans = checksum = 0
+            classes = self.labels.positive, self.labels.negative
+            for block in blocks:
+                found = self.kernels.histogram(*self._columns(block), *classes, bins, counts.rows, counts.weight, only)
+                invalid, nans, checksum = invalid + found[0], nans + found[1], checksum + int(found[2])
+            return counts, only, invalid, nans, checksum
+
+        parts = self._on_all_cores(work)
+        if any(part[2] for part in parts):
+            self.labels.check()
+        if any(part[3] for part in parts):
+            require_no_nan(self.scores)
+        counts = functools.reduce(operator.iadd, [part[0] for part in parts])
+        counts.move(int(bins.half) - 1, int(bins.half))
+        occupied = counts.occupied[::-1]
+        low, high = bins.ends(occupied)
+        if tied:
+            score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
+            alone = ~np.isnan(score)
+            low[alone] = high[alone] = ordered_keys(score[alone])
+        return Histogram(low, high, counts[occupied].widened(), sum(part[4] for part in parts) % 2**64)
+
+    def count_parts(self, parts: Parts, keep: bool) -> Counts:
+        def work(blocks: Iterator[slice]) -> tuple[list[FoundRows], Counts]:
+            pieces, counts = [], Counts.zeros(parts.total, self.weighted)
+            for found in self._found(blocks, parts.low, parts.high):
+                found.add_to(counts, parts)
+                if keep:
+                    pieces.append(found)
+            return pieces, counts
+
+        pieces, counts = zip(*self._on_all_cores(work), strict=True)
+        if keep:
+            self.kept = KeptRows(parts.low, parts.high, list(itertools.chain.from_iterable(pieces)))
+        return functools.reduce(operator.iadd, counts)
+
+    def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        def work(blocks: Iterator[slice]) -> tuple[Any, Any]:
+            smallest, largest = high.copy(), low.copy()
+            for found in self._found(blocks, low, high):
+                found.extend(low, high, smallest, largest)
+            return smallest, largest
+
+        parts = self._on_all_cores(work)
+        return np.minimum.reduce([part[0] for part in parts]), np.maximum.reduce([part[1] for part in parts])
+
+    def collect(self, low: Any, high: Any) -> ScoreTally:
+        found = self._on_all_cores(lambda blocks: [*self._found(blocks, low, high)])
+        return FoundRows.joined(list(itertools.chain.from_iterable(found))).tally()
+
+    def tally(self) -> ScoreTally:
+        self.labels.check()
+        require_no_nan(self.scores)
+        return tally_rows(self.scores, self.labels.is_positive(), self.weights if self.weighted else None)
+
+    def seen(self) -> tuple[RowSample, ...]:
+        kept = positions(len(self))
+        if self.weighted:
+            kept = kept[self.weights[kept] > 0]
+        return (RowSample.of_rows(self.scores[kept], self.labels.codes[kept] == self.labels.positive),)
+
+    def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
+        """The rows that lie in some bins (ascending), block by block."""
+        ranges = KeyRanges.of(low, high)
+        for block in blocks:
+            found = self.kernels.inside(*self._columns(block), self.labels.positive, ranges)
+            yield FoundRows(*found, self.dtype)
+
+    def _sample(self) -> NDArray[np.float64]:
+        """Some scores from all over."""
+        starts = np.linspace(0, len(self) - 64, 64).astype(np.int64) if len(self) > 4096 else [0]
+        return as_doubles(np.concatenate([self.scores[start : start + 64] for start in starts]))
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = self.kernels.doubles(self.scores[block])
+        labels = np.ascontiguousarray(self.labels.codes[block])
+        weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
+
+    def _on_all_cores(self, work: Callable[[Iterator[slice]], Any]) -> list[Any]:
+        """Run `work` on as many shares of the blocks as there are workers.
+
+        Whoever is free takes the next block; but weights, whose sums are rounded, are added up in the same order every
+        time.
+        """
+        if self.weighted:
+            ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
+            shares: list[Iterator[slice]] = [
+                _blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)
+            ]
+        else:
+            shares = [Shared(_blocks(0, len(self), self.rows_at_once))] * self.workers
+        return on_each(work, shares, self.workers)
+
+
+class PooledSource(ArraySource):
+    """The entries of a dense matrix as rows of one sample, all labels together."""
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, self.settings.block // int(self.scores.shape[1]))
+
+    def tally(self) -> ScoreTally:
+        weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
+        require_no_nan(self.scores.reshape(-1), "Y_score")
+        return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
+
+    def seen(self) -> tuple[RowSample, ...]:
+        return ()  # rows of many labels are recognised label by label
+
+    def _sample(self) -> NDArray[np.float64]:
+        some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)
+        return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
+
+    def _columns(self, block: slice) -> tuple[Any, Any, Any]:
+        scores = self.kernels.doubles(self.scores[block]).reshape(-1)
+        labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
+        weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
+        return scores.view(np.int64), labels, weights
+
+
+def _blocks(start: int, end: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, end)) for first in range(start, end, size))
+
+
+def _agreed(found: list[NDArray[np.int64]], half: int) -> NDArray[np.int64]:
+    """What shares of the rows found to be the only score of each bin, put together; the bins about zero are one."""
+
+    def both(one: Any, other: Any) -> Any:
+        return np.where(one == NONE, other, np.where((one == other) | (other == NONE), one, SEVERAL))
+
+    only = functools.reduce(both, found)
+    below_zero = 0 if only[half - 1] == MINUS_ZERO else only[half - 1]
+    only[half] = both(only[half], below_zero)
+    return only

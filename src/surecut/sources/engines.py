@@ -1,0 +1,572 @@
+"""Rows that stay in their engine: Spark, Dask, DuckDB, and whatever Ibis speaks to, asked by GROUP BY.
+
+The engine counts rows by group, bin and class, and says which scores each bin begins and ends with. Its arithmetic
+makes the bins, so nothing is concluded from their numbers: a bin is the scores that were found in it, and bins that
+overlap are one. What is shipped is the first counts, the counts of the divided bins, and at last the scores of the rows
+that are left. No answer has more than one row per group, occupied bin and class.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, settle_absence
+from surecut._missing import Missing
+from surecut.confusion import Confusion
+from surecut.core.entries import Entries
+from surecut.core.keys import checksum, ordered_keys, scores_of_keys
+from surecut.core.search import Source, SourceChangedError
+from surecut.core.settings import settings
+from surecut.core.tally import ScoreTally
+from surecut.overlap import RowSample
+from surecut.sample import Sample
+from surecut.sources.columns import Columns, is_nan
+from surecut.sources.engine_tables import table_beside
+from surecut.sources.labels import LabelSource
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.rules import Objective
+    from surecut.metrics import Metric
+
+WIDE = 16
+"""Half of the first bins lie within a factor of 2**WIDE of 1."""
+
+SHRUNK = 0.75
+"""Where more than this share of the rows stays unresolved, dividing again does not help: they are tied, or as good."""
+
+NEGATIVE, POSITIVE, MINUS_ONE, INVALID, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(
+    11
+)
+"""What a row is. Only the first three are counted in bins."""
+
+SCORE, LABEL, WEIGHT, KIND, BIN = "surecut_score", "surecut_label", "surecut_weight", "surecut_kind", "surecut_bin"
+ROWS, LOW, HIGH, SUM, SQUARES = "surecut_rows", "surecut_low", "surecut_high", "surecut_sum", "surecut_squares"
+FIRST_LABEL, LAST_LABEL = "surecut_first_label", "surecut_last_label"
+GROUP, ENTRY, PARENT = "surecut_group", "surecut_entry", "surecut_parent"
+THRESHOLD, ACCEPTED = "surecut_threshold", "surecut_accepted"
+OFFSET, SCALE, IN_OCTAVES = "surecut_offset", "surecut_scale", "surecut_in_octaves"
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """A lazy frame in an engine, and the questions that are put to it."""
+
+    frame: nw.LazyFrame[Any]
+    columns: Columns
+    missing: str = "error"
+    metrics: tuple[Metric, ...] = ()
+    """What the rows are asked for: some metrics need rows of the positive class."""
+    was_checked: bool = False
+    """Whether these are further questions to rows that were checked, of which there is nothing more to say."""
+
+    def __post_init__(self) -> None:
+        self.columns.require_in(self._schema.names())
+
+    @cached_property
+    def _schema(self) -> Any:
+        return self.frame.collect_schema()
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype, in which thresholds are put."""
+        kind = self._schema[self.columns.score]
+        if kind == nw.Boolean:
+            return np.dtype(np.uint8)
+        if kind.is_integer() and kind not in (nw.Int128, nw.UInt128):
+            return np.dtype(str(kind).lower())
+        if kind == nw.Float32:
+            return np.dtype(np.float32)
+        if kind.is_numeric():
+            return np.dtype(np.float64)
+        raise TypeError(f"{self.columns.score} must be numbers, got values of type {kind}")
+
+    @property
+    def weighted(self) -> bool:
+        return self.columns.weight is not None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of group keys, under names of our own."""
+        return [f"surecut_key_{number}" for number in range(len(self.columns.by))]
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score, shipped: they have to fit in memory."""
+        self.check(as_arrays(self.counted(self.prepared)))
+        found = self.counted(self.valid, SCORE)
+        entries = entries_of(found, np.zeros(len(found), dtype=np.int64), 1, self.weighted)[0]
+        rows, squares = entries.rows, entries.rows
+        if self.weighted:
+            of_squares = found.with_columns(nw.col(SQUARES).alias(SUM))
+            squares = entries_of(of_squares, np.zeros(len(found), dtype=np.int64), 1, weighted=True)[0].weight
+        bits = scores_of_keys(entries.low).view(np.int64)
+        named = sum(
+            checksum(np.repeat(bits, rows[:, one]), np.repeat(np.full(len(bits), bool(one)), rows[:, one]))
+            for one in (0, 1)
+        )
+        return ScoreTally(entries.low, entries.weight, rows, squares, self.dtype, named % 2**64)
+
+    # --- Expressions -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def prepared(self) -> nw.LazyFrame[Any]:
+        """Score, label and weight under names of our own, and what each row is.
+
+        Rows without a finite score get one here, before anything is computed from it: engines disagree about NaN, nulls
+        and infinities in arithmetic and in casts.
+        """
+        columns = self.columns
+        raw, label = nw.col(columns.score), nw.col(columns.label)
+        score = raw.cast(nw.Float64)
+        label_kind = self._schema[columns.label]
+        if label_kind in (nw.Categorical, nw.Enum):
+            label = label.cast(nw.String)
+        elif label_kind == nw.Decimal:
+            label = label.cast(nw.Float64)
+        selected = [score.alias(SCORE), label.alias(LABEL)]
+        too_large = nw.lit(False)
+        if self._schema[columns.score] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128):
+            too_large = (raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER)
+        if columns.weight is not None:
+            selected.append(nw.col(columns.weight).cast(nw.Float64).alias(WEIGHT))
+        keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
+        frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
+        without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
+        kind = self._kind_of_label()
+        if columns.weight is not None:
+            weight = nw.col(WEIGHT)
+            kind = nw.when(weight == 0.0).then(nw.lit(ABSENT)).otherwise(kind)
+            kind = nw.when((weight < 0.0) | (weight == math.inf)).then(nw.lit(BAD_WEIGHT)).otherwise(kind)
+            kind = nw.when(weight.is_null() | is_nan(weight)).then(nw.lit(NO_WEIGHT)).otherwise(kind)
+        kind = nw.when(nw.col(KIND)).then(nw.lit(TOO_LARGE)).otherwise(kind)
+        without_label = nw.col(LABEL).is_null()
+        if label_kind.is_float() or label_kind == nw.Decimal:
+            without_label = without_label | is_nan(nw.col(LABEL))
+        kind = nw.when(without_label).then(nw.lit(NO_LABEL)).otherwise(kind)
+        kind = nw.when(without_score).then(nw.lit(NO_SCORE)).otherwise(kind)
+        for column, key in zip(columns.by, self.keys, strict=True):
+            without_key = nw.col(key).is_null()
+            if self._schema[column].is_float():
+                without_key = without_key | is_nan(nw.col(key))
+            kind = nw.when(without_key).then(nw.lit(NO_KEY)).otherwise(kind)
+        largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
+        capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
+        # Through cast, since a literal is of the narrowest type in some engines
+        return frame.with_columns(
+            kind.cast(nw.Int64).alias(KIND), nw.when(without_score).then(nw.lit(0.0)).otherwise(capped).alias(SCORE)
+        )
+
+    @cached_property
+    def valid(self) -> nw.LazyFrame[Any]:
+        return self.prepared.filter(nw.col(KIND) <= MINUS_ONE)
+
+    def binned(self, fine: int) -> nw.LazyFrame[Any]:
+        """All rows with their first bins; rows that do not count share one.
+
+        In steps, since Spark compiles each to Java, and Java does not compile what is too long.
+        """
+        size = nw.col(SCORE).abs()
+        usual = (nw.col(KIND) <= MINUS_ONE) & (size > 0.0) & (size <= float(np.finfo(np.float64).max))
+        octave = nw.when(usual).then(size).otherwise(nw.lit(1.0)).log(2.0)
+        frame = self.prepared.with_columns(octave.alias(BIN))
+        number = (nw.col(BIN) / (nw.col(BIN).abs() + float(WIDE)) * float(WIDE * fine)).floor()
+        frame = frame.with_columns((number + float(2 * WIDE * fine)).alias(BIN))
+        unusual = nw.when(size > 0.0).then(nw.lit(-4.0 * WIDE * fine)).otherwise(nw.lit(0.0))  # −inf, and zero
+        above_zero = nw.when(usual).then(nw.col(BIN)).otherwise(unusual)
+        return frame.with_columns(nw.when(nw.col(SCORE) < 0.0).then(above_zero * -1.0).otherwise(above_zero).alias(BIN))
+
+    @cached_property
+    def _compares_labels(self) -> bool:
+        """Whether the other label is any: then it has to be seen that it is always the same one."""
+        return self._schema[self.columns.label] != nw.Boolean and self.columns.pos_label is not None
+
+    def _kind_of_label(self) -> Any:
+        label, wanted = nw.col(LABEL), self.columns.pos_label
+        kind = self._schema[self.columns.label]
+        is_number = kind.is_numeric() or kind == nw.Boolean
+        if (wanted is None and not is_number) or (
+            wanted is not None and is_number != isinstance(wanted, (bool, int, float, np.number, np.bool_))
+        ):
+            self._complain_about_labels()
+        if kind == nw.Boolean:
+            positive = label if wanted is None or wanted else ~label
+            return nw.when(positive).then(nw.lit(POSITIVE)).otherwise(nw.lit(NEGATIVE))
+        if wanted is not None:
+            wanted = wanted.item() if isinstance(wanted, np.generic) else wanted
+            return nw.when(label == wanted).then(nw.lit(POSITIVE)).otherwise(nw.lit(NEGATIVE))
+        other = nw.when(label == 0).then(nw.lit(NEGATIVE)).otherwise(nw.lit(INVALID))
+        if not str(kind).startswith("UInt"):
+            other = nw.when(label == -1).then(nw.lit(MINUS_ONE)).otherwise(other)
+        return nw.when(label == 1).then(nw.lit(POSITIVE)).otherwise(other)
+
+    # --- Answers -----------------------------------------------------------------------------------------------------
+
+    def counted(self, frame: nw.LazyFrame[Any], *by: str) -> nw.DataFrame[Any]:
+        """Rows by some columns and what they are: counts, sums of weights, and lowest and highest score and label."""
+        asked = [nw.len().alias(ROWS)]
+        if SCORE not in by:
+            asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
+            if self._compares_labels:
+                asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
+        if self.weighted:
+            frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
+            asked += [nw.col(WEIGHT).sum().alias(SUM), nw.col(SQUARES).sum()]
+        return frame.group_by(*by, KIND).agg(*asked).collect()
+
+    def check(self, found: dict[str, NDArray[Any]]) -> None:
+        """Raise where rows lack a value, labels are more than two, or nothing is left."""
+        rows = np.bincount(found[KIND], weights=found[ROWS], minlength=TOO_LARGE + 1).astype(np.int64).tolist()
+        total = sum(rows)
+        if not total:
+            raise ValueError("the frame holds no rows: at least one is needed")
+        missing = Missing(score=rows[NO_SCORE], label=rows[NO_LABEL], weight=rows[NO_WEIGHT], key=rows[NO_KEY])
+        if not self.was_checked:
+            missing.settle(self.missing, total)
+        if rows[TOO_LARGE]:
+            raise ValueError(
+                f"{self.columns.score} holds integers beyond 2**53 in {rows[TOO_LARGE]:,} rows, where float64 cannot "
+                "tell neighbours apart: rescale or rank the scores"
+            )
+        if rows[BAD_WEIGHT]:
+            raise ValueError(
+                f"{self.columns.weight} must be finite and not negative, which it is not in {rows[BAD_WEIGHT]:,} rows"
+            )
+        both = rows[NEGATIVE] and rows[MINUS_ONE]
+        if rows[INVALID] or both or (self.columns.pos_label is not None and self._has_several_others(found)):
+            self._complain_about_labels()
+        if self.columns.pos_label is not None and rows[NEGATIVE] and not rows[POSITIVE] + rows[ABSENT]:
+            other = (
+                found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
+            )
+            if not self.was_checked:
+                settle_absence(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
+        if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
+            raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
+
+    def _has_several_others(self, found: dict[str, NDArray[Any]]) -> bool:
+        """With `pos_label`: whether the other labels are not always the same."""
+        if not self._compares_labels:
+            return False
+        others = found[KIND] == NEGATIVE
+        return len({*found[FIRST_LABEL][others].tolist(), *found[LAST_LABEL][others].tolist()}) > 1
+
+    def _complain_about_labels(self) -> None:
+        """Raise with what is wrong about the labels, which have to be looked at once more."""
+        column = self.frame.select(nw.col(self.columns.label).alias(LABEL))
+        found = column.filter(~nw.col(LABEL).is_null()).unique(LABEL).head(1000).collect()[LABEL].to_list()
+        as_labels(found, pos_label=self.columns.pos_label, name=self.columns.label)
+        raise SourceChangedError
+
+
+@dataclass(frozen=True)
+class Level:
+    """Rows in the engine that are in bins, and what it counted there.
+
+    `answer` has a row for each bin and class, distinguished by the columns `by` and `KIND`; it belongs to the entry
+    `home` of `entries`, whose tags begin at `offset`.
+    """
+
+    frame: nw.LazyFrame[Any]
+    by: list[str]
+    answer: nw.DataFrame[Any]
+    entries: Entries
+    home: NDArray[np.int64]
+    offset: int
+
+
+class EngineSource:
+    """All rows of a frame in an engine as one sample, or each of its groups as one."""
+
+    refines = True
+
+    def __init__(self, rows: EngineRows, groups: EngineGroups | None = None) -> None:
+        self._rows, self._groups = rows, groups
+        self._settings = settings()
+        self._levels: list[Level] = []
+        self._unresolved = math.inf
+        self._tables = ExitStack()
+        self.dtype = rows.dtype
+        self.sample = Sample()
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return 1 if self._groups is None else len(self._groups.table)
+
+    @property
+    def resolvable_rows(self) -> float:
+        if self._groups is None:
+            return self._settings.shipped
+        return max(self._settings.shipped_by_group, self._settings.shipped_each * self.samples)
+
+    def count(self, every: bool = False) -> Entries:
+        rows, by = self._rows, self._rows.keys
+        if self._groups is not None:
+            every = every or self._groups.size <= self.resolvable_rows
+        elif every:
+            rows.check(as_arrays(rows.counted(rows.prepared)))
+        if every:
+            answer = rows.counted(rows.valid, *by, SCORE)
+            return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
+        binned = rows.binned(self._fine)
+        if self._groups is not None:
+            binned = binned.filter(nw.col(KIND) <= MINUS_ONE)
+        answer = rows.counted(binned.with_columns(nw.col(BIN).cast(nw.Int64)), *by, BIN)
+        if self._groups is None:
+            rows.check(as_arrays(answer))
+            answer = answer.filter(nw.col(KIND) <= MINUS_ONE)
+        binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
+        entries = self._level(binned, [*by, BIN], answer, self._sample_of(answer), self.samples)
+        return self._remember(answer, entries)
+
+    def refine(self, wide: Entries) -> Entries:
+        """Divide the newest bins, or fetch their rows by distinct score if these are few."""
+        level = next(level for level in reversed(self._levels) if (wide.tag >= level.offset).any())
+        own = wide.tag >= level.offset
+        chosen = np.zeros(len(level.entries), dtype=bool)
+        chosen[wide.tag[own] - level.offset] = True
+        unresolved = int(level.entries.rows[chosen].sum())
+        opened = self._opened(level, chosen)
+        if unresolved <= self.resolvable_rows or unresolved > SHRUNK * self._unresolved:
+            answer = self._rows.counted(opened, ENTRY, SCORE)
+            finer = entries_of(answer, _numbers(answer, ENTRY), int(chosen.sum()), self._rows.weighted)[0]
+        else:
+            parts = _in_parts(opened, self._settings.engine_bins)
+            answer = self._rows.counted(parts, ENTRY, BIN)
+            finer = self._level(parts, [ENTRY, BIN], answer, _numbers(answer, ENTRY), int(chosen.sum()))
+        self._unresolved = unresolved
+        return finer if own.all() else wide.one_each().spliced(own, finer)
+
+    @property
+    def _fine(self) -> int:
+        """First bins per octave around 1."""
+        if self._groups is None:
+            return self._settings.fine
+        most = self._settings.fine.bit_length() - 1
+        return 1 << min(most, max(0, (self._settings.engine_bins // self.samples).bit_length() - 5))
+
+    def _remember(self, answer: nw.DataFrame[Any], entries: Entries) -> Entries:
+        seen = (_lowest_rows(as_arrays(answer)),) if self._groups is None and LOW in answer.columns else ()
+        # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
+        self.sample = Sample(int(entries.rows.sum()), self._rows.weighted, seen=seen)
+        return entries
+
+    def _sample_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
+        if self._groups is None:
+            return np.zeros(len(answer), dtype=np.int64)
+        return self._groups.number_of(answer)
+
+    def _level(
+        self, frame: nw.LazyFrame[Any], by: list[str], answer: nw.DataFrame[Any], sample: NDArray[np.int64], samples: int
+    ) -> Entries:
+        """What was counted in bins, with tags by which they can be divided."""
+        entries, home = entries_of(answer, sample, samples, self._rows.weighted)
+        offset = self._levels[-1].offset + len(self._levels[-1].entries) if self._levels else 0
+        entries.tag[:] = np.arange(len(entries)) + offset
+        self._levels.append(Level(frame, by, answer.select(*by, KIND), entries, home, offset))
+        return entries
+
+    def _opened(self, level: Level, chosen: NDArray[np.bool_]) -> nw.LazyFrame[Any]:
+        """The rows in some bins, with the number of their bin among these and how it is to be divided."""
+        number = np.cumsum(chosen) - 1
+        asked = chosen[level.home]
+        some = level.answer.filter(nw.new_series("asked", asked, backend=level.answer.implementation))
+        parent = number[level.home[asked]]
+        division = _division(level.entries[chosen], self._settings.engine_bins, self._settings.parts_each)
+        columns = {PARENT: parent} | {name: values[parent] for name, values in division.items()}
+        added = (nw.new_series(name, values, backend=some.implementation) for name, values in columns.items())
+        beside = self._tables.enter_context(table_beside(self._rows.frame, some.with_columns(*added)))
+        opened = level.frame.join(beside, on=[*level.by, KIND], how="inner")
+        return opened.drop(level.by).rename({PARENT: ENTRY})
+
+    def __del__(self) -> None:
+        self._tables.close()
+
+
+class EngineGroups(LabelSource):
+    """The groups of a frame in an engine, numbered in the order of their keys."""
+
+    def __init__(self, engine: EngineRows) -> None:
+        super().__init__()
+        self.engine = engine
+
+    @cached_property
+    def _counted(self) -> nw.DataFrame[Any]:
+        """Rows by group and what they are; checks labels, scores, weights and keys."""
+        found = self.engine.counted(self.engine.prepared, *self.engine.keys)
+        self.engine.check(as_arrays(found))
+        return found.filter(nw.col(KIND) <= MINUS_ONE)
+
+    @cached_property
+    def table(self) -> nw.DataFrame[Any]:
+        """Keys and number of every group."""
+        keys = self.engine.keys
+        return self._counted.select(*keys).unique().sort(*keys).with_row_index(GROUP)
+
+    @cached_property
+    def names(self) -> tuple[Any, ...]:
+        """The key of each group; a tuple where several columns group."""
+        columns = [self.table[key].to_list() for key in self.engine.keys]
+        return tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
+
+    @cached_property
+    def _by_group(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        return self._by_class(self._counted)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return np.asarray(self._by_group[0].sum(axis=1))
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.engine.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.engine.weighted
+
+    @property
+    def totals(self) -> NDArray[Any]:
+        return self._by_group[1]
+
+    def blocks(self) -> list[slice]:
+        return [slice(0, len(self.table))]
+
+    def part(self, labels: slice, objective: Objective) -> Source:
+        return EngineSource(self.engine, self)
+
+    def entries(self, labels: slice) -> Entries:
+        return EngineSource(self.engine, self).count(every=True)
+
+    def pooled(self) -> Source:
+        self._counted  # noqa: B018  # it checks the rows, and says what there is to say of them
+        columns = replace(self.engine.columns, by=())
+        return EngineSource(replace(self.engine, columns=columns, was_checked=True))
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        """The confusion of each group at its threshold, counted in the engine."""
+        limits = nw.new_series(THRESHOLD, thresholds, backend=self.table.implementation)
+        reaches = nw.col(SCORE) >= nw.col(THRESHOLD)  # no score here is infinite
+        with table_beside(self.engine.frame, self.table.drop(GROUP).with_columns(limits)) as beside:
+            joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner")
+            answer = self.engine.counted(joined.with_columns(reaches.alias(ACCEPTED)), *self.engine.keys, ACCEPTED)
+        is_accepted = answer[ACCEPTED].to_numpy().astype(bool)
+        accepted, rejected = (
+            self._by_class(answer.filter(nw.new_series("asked", which, backend=answer.implementation)))[1]
+            for which in (is_accepted, ~is_accepted)
+        )
+        return Confusion(tp=accepted[:, 1], fp=accepted[:, 0], fn=rejected[:, 1], tn=rejected[:, 0])
+
+    def number_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
+        """The number of the group of each row of an answer."""
+        keys = answer.select(*self.engine.keys).with_row_index(PARENT)
+        numbered = keys.join(self.table, on=self.engine.keys, how="inner")
+        if len(numbered) != len(answer):
+            raise SourceChangedError
+        group = np.empty(len(answer), dtype=np.int64)
+        group[numbered[PARENT].to_numpy()] = numbered[GROUP].to_numpy()
+        return group
+
+    def _by_class(self, answer: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        at = 2 * self.number_of(answer) + (answer[KIND].to_numpy() == POSITIVE)
+
+        def added(column: str) -> NDArray[Any]:
+            sums = np.bincount(at, answer[column].to_numpy().astype(float), 2 * len(self.table))
+            return sums.reshape(-1, 2)
+
+        rows = added(ROWS).astype(np.int64)
+        return rows, added(SUM) if self.weighted else rows
+
+
+def entries_of(
+    answer: nw.DataFrame[Any], sample: NDArray[np.int64], samples: int, weighted: bool
+) -> tuple[Entries, NDArray[np.int64]]:
+    """Entries from an answer whose rows belong to some samples, and the entry that each row of it went to.
+
+    Classes were counted apart: what overlaps within a sample is one entry.
+    """
+    found = as_arrays(answer.select(*(name for name in (KIND, ROWS, LOW, HIGH, SCORE, SUM) if name in answer.columns)))
+    del answer  # an answer of millions of rows is the largest thing here
+    if not len(sample):
+        raise SourceChangedError
+    is_positive = found.pop(KIND) == POSITIVE
+    low = ordered_keys(found.pop(LOW if LOW in found else SCORE))
+    high = ordered_keys(found.pop(HIGH)) if HIGH in found else low
+    order = np.lexsort((~high, sample))
+    sample, top = sample[order], high[order]
+    reached = top if high is low else ~_highest_so_far(sample, ~low[order])  # the lowest key so far
+    begins = np.concatenate(([True], (sample[1:] != sample[:-1]) | (top[1:] < reached[:-1])))
+    firsts = np.flatnonzero(begins)
+    ends = np.append(firsts[1:], len(order)) - 1
+    home = np.empty(len(order), dtype=np.int64)
+    home[order] = np.cumsum(begins) - 1
+
+    def by_class(values: NDArray[Any]) -> NDArray[Any]:
+        apart = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))[order]
+        return np.asarray(np.add.reduceat(apart, firsts, axis=0))
+
+    rows = by_class(found.pop(ROWS))
+    weight = by_class(found.pop(SUM).astype(float)) if weighted else rows
+    starts = np.searchsorted(sample[firsts], np.arange(samples + 1))
+    return Entries.of(reached[ends], top[firsts], rows, weight, starts=starts, exact=True), home
+
+
+def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
+    """The columns of an answer, in the dtypes that we count on: engines differ about the width of integers."""
+    wanted = {ROWS: np.int64, KIND: np.int64, SCORE: np.float64, LOW: np.float64, HIGH: np.float64}
+    arrays = {name: answer[name].to_numpy() for name in answer.columns}
+    return {name: array.astype(wanted[name], copy=False) if name in wanted else array for name, array in arrays.items()}
+
+
+def _numbers(answer: nw.DataFrame[Any], column: str) -> NDArray[np.int64]:
+    return np.asarray(answer[column].to_numpy().astype(np.int64))
+
+
+def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:
+    """The lowest score of each class in some bins: rows that there are, to recognise them by."""
+    valid = np.flatnonzero(found[KIND] <= MINUS_ONE)
+    valid = valid[np.argsort(found[LOW][valid], kind="stable")]
+    return RowSample.of_rows(found[LOW][valid], found[KIND][valid] == POSITIVE)
+
+
+def _highest_so_far(sample: NDArray[np.int64], high: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The running maximum within each sample, over steps that double."""
+    highest = high.copy()
+    step = 1
+    while step < len(sample) and (same := sample[step:] == sample[:-step]).any():
+        highest[step:] = np.where(same, np.maximum(highest[step:], highest[:-step]), highest[step:])
+        step *= 2
+    return highest
+
+
+def _division(bins: Entries, most: int, least: int) -> dict[str, NDArray[Any]]:
+    """How bins are to be divided: from where, into parts of which size, and whether by octaves."""
+    low, high = scores_of_keys(bins.low), scores_of_keys(bins.high)
+    near, far = np.sort(np.abs((low, high)), axis=0)
+    in_octaves = (far > 2 * near) & (near > 0) & np.isfinite(far)
+    parts = max(least, most // len(bins))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # of denormals, and of −inf
+        offset = np.where(in_octaves, np.log2(near), low)
+        scale = parts / np.where(in_octaves, np.log2(far) - np.log2(near), high - low)
+    return {SCALE: np.nan_to_num(scale), OFFSET: np.nan_to_num(offset), IN_OCTAVES: in_octaves}
+
+
+def _in_parts(opened: nw.LazyFrame[Any], most: int) -> nw.LazyFrame[Any]:
+    """Opened bins with the number of each row's part; parts need not be in order, since their ends are counted too."""
+    size = nw.col(SCORE).abs()
+    octave = nw.when(nw.col(IN_OCTAVES)).then(size).otherwise(nw.lit(1.0)).log(2.0)
+    value = nw.when(nw.col(IN_OCTAVES)).then(octave).otherwise(nw.col(SCORE))
+    part = ((value - nw.col(OFFSET)) * nw.col(SCALE)).floor().clip(0.0, float(most))
+    return opened.with_columns(part.cast(nw.Int64).alias(BIN)).drop(OFFSET, SCALE, IN_OCTAVES)

@@ -1,0 +1,440 @@
+"""Scores of many labels in a matrix: dense, or the stored ones of a sparse matrix."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import Labels, as_doubles
+from surecut._matrices import is_sparse
+from surecut.confusion import Confusion
+from surecut.core.counts import Counts
+from surecut.core.entries import Entries
+from surecut.core.kernels import FirstBins, Kernels, KeyRanges, compiled, first_bins, NumpyKernels
+from surecut.core.keys import ordered_keys, row_marks
+from surecut.core.memory import Counted
+from surecut.core.search import Source
+from surecut.core.tally import tally_rows
+from surecut.overlap import RowSample, positions, sampled_labels
+from surecut.sources.arrays import PooledSource
+from surecut.sources.labels import LabelSource, confusion_by_sample, runs, sorted_entries
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.rules import Objective
+
+ROWS_PER_BIN = 32
+"""About so many rows share a bin, if scores are spread evenly: finer bins take longer to judge than they save."""
+
+MOST_BITS = 13
+"""The most bins per label, as a power of two."""
+
+NEGATIVE, POSITIVE = np.uint8(0), np.uint8(1)
+NO_WEIGHTS = np.empty(0)
+
+
+def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> LabelSource:
+    """The source for checked matrices; rows of weight zero are as good as absent."""
+    if weights is not None and not weights.all():
+        present = np.flatnonzero(weights)
+        y_true, y_score, weights = y_true[present], y_score[present], weights[present]
+    if is_sparse(y_score):
+        return SparseSource(y_true, y_score, weights)
+    return DenseSource(y_score, y_true.toarray() if is_sparse(y_true) else y_true, weights)
+
+
+def no_labels(y_score: Any) -> Any:
+    """A matrix of the scores' shape without a single positive, in no memory."""
+    if is_sparse(y_score):
+        from scipy import sparse
+
+        return sparse.csc_array(y_score.shape, dtype=np.uint8)
+    return np.broadcast_to(np.uint8(0), y_score.shape)
+
+
+class DenseSource(LabelSource):
+    """Matrices of one shape, (rows, labels), read in blocks of columns or of rows."""
+
+    def __init__(self, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        super().__init__()
+        self.scores, self.truth, self.weights = scores, truth, weights
+        self._checksums: NDArray[np.uint64] | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.scores)
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights is not None
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        if self.weights is None:
+            positives = np.zeros(self.scores.shape[1], dtype=np.int64)
+            for block in self._row_blocks():
+                positives += np.count_nonzero(self.truth[block], axis=0)
+            return np.column_stack((self.rows - positives, positives))
+        positive = self.weights @ (self.truth != 0)
+        negative = self.weights @ (self.truth == 0)
+        return np.column_stack((negative, positive))
+
+    def blocks(self) -> list[slice]:
+        return runs(0, self.scores.shape[1], max(1, self.settings.entries_at_once // self.rows))
+
+    def blocks_for(self, objective: Objective) -> list[slice]:
+        if self._kernels_for(objective) is None:
+            return self.blocks()
+        labels = self.scores.shape[1]
+        workers = min(self.settings.available_cores, labels)
+        copied = self.rows * (self.scores.itemsize + 1)
+        at_once = self.scores.nbytes // (self.settings.copied_share * workers * copied)
+        self._checksums = np.zeros(labels, dtype=np.uint64)
+        return runs(0, labels, max(1, min(self.settings.labels_at_once, at_once)))
+
+    def part(self, labels: slice, objective: Objective) -> Source:
+        kernels = self._kernels_for(objective)
+        if kernels is None:
+            return super().part(labels, objective)
+        return BinnedColumns(self, labels, kernels)
+
+    def _kernels_for(self, objective: Objective) -> Kernels | None:
+        """The kernels to bin labels with; None where this is impossible, or sorting is as quick."""
+        sizes = self.settings
+        if self.weighted or self.rows < sizes.binned_rows or self.size < sizes.binned_size:
+            return None
+        return self._kernels if objective.can_be_bounded else None
+
+    @cached_property
+    def _kernels(self) -> Kernels | None:
+        return NumpyKernels() if self.settings.kernels == "numpy" else compiled()
+
+    def entries(self, labels: slice) -> Entries:
+        keys = ordered_keys(self._doubles(labels))
+        is_positive = np.ascontiguousarray(self.truth[:, labels].T) != 0
+        columns, rows = keys.shape
+        weights = None if self.weights is None else np.tile(self.weights, columns)
+        absent = np.zeros((columns, 2), dtype=np.int64 if weights is None else np.float64)
+        starts = np.arange(columns + 1) * rows
+        return sorted_entries(starts, keys.reshape(-1), is_positive.reshape(-1), weights, absent)
+
+    def pooled(self) -> Source:
+        truth = self.truth.view(np.uint8) if self.truth.dtype == bool else self.truth
+        labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), "Y_true")
+        return PooledSource(self.scores, labels, self.weights)
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        cells = np.zeros((4, len(thresholds)), dtype=self.totals.dtype)
+        for block in self._row_blocks():
+            accepted = (self.scores[block] >= thresholds) & (thresholds < np.inf)
+            truth = self.truth[block] != 0
+            for cell, which in zip(cells, (accepted & truth, accepted & ~truth, ~accepted & truth), strict=False):
+                cell += np.count_nonzero(which, axis=0) if self.weights is None else self.weights[block] @ which
+            if self.weights is not None:
+                cells[3] += self.weights[block] @ ~(accepted | truth)
+        if self.weights is None:
+            cells[3] = self.rows - cells[:3].sum(axis=0)
+        return Confusion(*cells)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        if self._checksums is not None:
+            return self._checksums
+        sums = np.zeros(self.scores.shape[1], dtype=np.uint64)
+        for block in self._row_blocks():
+            bits = as_doubles(self.scores[block]).view(np.int64)
+            sums += row_marks(bits, self.truth[block] != 0).sum(axis=0, dtype=np.uint64)
+        return sums
+
+    def name_rows(self, labels: slice, checksums: list[int]) -> None:
+        """Remember the checksums of some labels, where a pass over their scores has found them."""
+        assert self._checksums is not None
+        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
+
+    def seen(self) -> tuple[RowSample, ...]:
+        labels, size = sampled_labels(*self.totals.T)
+        rows = positions(self.rows, size)
+        scores, truth = self.scores[np.ix_(rows, labels)], self.truth[np.ix_(rows, labels)] != 0
+        parts = {label: RowSample.of_rows(scores[:, i], truth[:, i]) for i, label in enumerate(labels.tolist())}
+        return (RowSample.of_labels(parts),)
+
+    def _doubles(self, columns: slice) -> NDArray[np.float64]:
+        """Some columns as rows of doubles; NaN is refused."""
+        doubles = as_doubles(self.scores[:, columns].T)
+        require_no_nan_matrix(doubles.T, columns.start)
+        return doubles
+
+    def _row_blocks(self) -> list[slice]:
+        return runs(0, self.rows, max(1, self.settings.matrix_rows * 128 // self.scores.shape[1]))
+
+
+class BinnedColumns:
+    """Some columns of a dense matrix without weights as samples, counted in bins.
+
+    The columns are copied so that each label's scores stand together, the only time that the matrix is read. Bins that
+    cannot hold a label's best cut are not looked at again; only rows in the others are collected and sorted. A tag is
+    the number of a group of bins, or, beyond all of these, of a bin.
+    """
+
+    refines = True
+    resolvable_rows = float("inf")
+
+    def __init__(self, source: DenseSource, labels: slice, kernels: Kernels) -> None:
+        self._source, self._labels, self._kernels = source, labels, kernels
+        self._settings = source.settings
+        self.dtype = source.dtype
+
+    def count(self, every: bool = False) -> Entries:
+        if every:
+            return self._source.entries(self._labels)
+        self._scores = self._columns(self._source.scores, "scores", self._source.scores.dtype)
+        self._truth = self._columns(self._source.truth, "truth", np.dtype(np.uint8))
+        rows = self._scores.shape[1]
+        bits = self._settings.label_bits or min(MOST_BITS, max(2, (rows // ROWS_PER_BIN).bit_length()))
+        group = self._settings.label_group
+        sampled = as_doubles(self._scores[:, :: 1 + rows // self._settings.label_sample])
+        self._bins = [first_bins(sample, bits) for sample in sampled]
+        width = 2 * max(int(one.half) for one in self._bins)
+        width += -width % group
+        self._counts = np.zeros((len(self._bins), width, 2), dtype=np.int32)
+        checksums = []
+        for label, (one, counts) in enumerate(zip(self._bins, self._counts, strict=True)):
+            _, nans, checksum = self._kernels.histogram(*self._rows(label), POSITIVE, NEGATIVE, one, counts, counts)
+            if nans:
+                self._source.entries(self._labels)  # which says where
+            checksums.append(int(checksum))
+            Counts(counts, counts).move(int(one.half) - 1, int(one.half))
+        self._source.name_rows(self._labels, checksums)
+        # Two counts of 32 bits are added up as one number.
+        both = self._counts.view(np.int64).reshape(len(self._bins), -1, group).sum(axis=2)
+        label, place = np.nonzero(both[:, ::-1])
+        which = both.shape[1] - 1 - place
+        self._groups = both.shape
+        rows_of = np.ascontiguousarray(both[label, which])[:, None].view(np.int32).astype(np.int64)
+        return self._entries(label, which * group, group, rows_of, label * both.shape[1] + which)
+
+    def refine(self, wide: Entries) -> Entries:
+        """Open groups of bins; then collect the rows in bins."""
+        number = self._groups[0] * self._groups[1]
+        is_group = wide.tag < number
+        if not is_group.any():
+            return self._collected(wide)
+        opened = self._opened(wide.tag[is_group])
+        return opened if is_group.all() else wide.one_each().spliced(is_group, opened)
+
+    def _opened(self, tag: NDArray[np.int64]) -> Entries:
+        """The occupied bins of some groups."""
+        label, which = np.divmod(tag, self._groups[1])
+        group = self._settings.label_group
+        own = self._counts.reshape(len(self._bins), -1, group, 2)[label, which][:, ::-1]
+        parent, place = np.nonzero(own.any(axis=2))
+        bin_number = which[parent] * group + group - 1 - place
+        rows = own[parent, place].astype(np.int64)
+        tags = self._groups[0] * self._groups[1] + label[parent] * self._counts.shape[1] + bin_number
+        return self._entries(label[parent], bin_number, 1, rows, tags, np.searchsorted(parent, np.arange(len(tag) + 1)))
+
+    def _entries(
+        self,
+        label: NDArray[np.int64],
+        first: NDArray[np.int64],
+        size: int,
+        rows: NDArray[np.int64],
+        tag: NDArray[np.int64],
+        starts: NDArray[np.int64] | None = None,
+    ) -> Entries:
+        """Runs of `size` bins of some labels as entries, samples being the labels unless said otherwise."""
+        bins = FirstBins(*np.array(self._bins)[label].T)
+        low, high = bins.ends(np.maximum(first, np.where(bins.half > 1, 0, bins.half)))
+        if size > 1:
+            last = np.minimum(first + size - 1, 2 * bins.half - 1)
+            last -= last == bins.half - 1  # the bin below zero is part of the one above it
+            high = bins.ends(last)[1]
+        starts = np.searchsorted(label, np.arange(len(self._bins) + 1)) if starts is None else starts
+        entries = Entries.of(low, high, rows, rows, starts=starts)
+        entries.tag[:] = tag
+        return entries
+
+    def _collected(self, wide: Entries) -> Entries:
+        """The rows of some bins by distinct score."""
+        label = (wide.tag - self._groups[0] * self._groups[1]) // self._counts.shape[1]
+        edges = np.searchsorted(label, np.arange(len(self._bins) + 1))
+        found = []
+        for one in np.unique(label).tolist():
+            own = slice(edges[one], edges[one + 1])
+            ranges = KeyRanges.of(wide.low[own][::-1], wide.high[own][::-1])
+            found.append(self._kernels.inside(*self._rows(one), POSITIVE, ranges))
+        keys, classes, _ = (np.concatenate(column) for column in zip(*found, strict=True))
+        starts = np.concatenate(([0], np.cumsum([len(part[0]) for part in found])))
+        by_label = sorted_entries(starts, keys, classes, None, np.zeros((len(found), 2), dtype=np.int64))
+        above = np.concatenate(([0], np.cumsum(by_label.rows.sum(axis=1))))
+        ends = np.searchsorted(above, np.concatenate(([0], np.cumsum(wide.rows.sum(axis=1)))))
+        return Entries.scores(by_label.low, by_label.rows, by_label.rows, starts=ends)
+
+    def _rows(self, label: int) -> tuple[Any, Any, Any]:
+        return self._kernels.doubles(self._scores[label]).view(np.int64), self._truth[label], NO_WEIGHTS
+
+    def _columns(self, matrix: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The columns as rows, copied unless they stand so already; each thread has a buffer for the copy."""
+        if matrix.flags.f_contiguous and matrix.dtype == dtype:
+            return matrix.T[self._labels]
+        labels = self._labels.stop - self._labels.start
+        size = labels * len(matrix)
+        copied = self._kernels.buffers.array(name, size, dtype).reshape(labels, len(matrix))
+        for rows in runs(0, len(matrix), self._settings.copied_rows):
+            copied[:, rows] = matrix[rows, self._labels].T
+        return copied
+
+
+class SparseSource(LabelSource):
+    """The stored scores of a sparse matrix, label after label; an absent score, like −inf, is never predicted."""
+
+    def __init__(self, y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> None:
+        super().__init__()
+        from scipy import sparse
+
+        rows, labels = y_score.shape
+        y_score, truth = sparse.csc_array(y_score), sparse.csc_array(y_true)  # no copy of what is by columns
+        truth_label = np.repeat(np.arange(labels), np.diff(truth.indptr))
+        stored = y_score.data > -np.inf if y_score.dtype.kind == "f" else np.ones(y_score.nnz, dtype=bool)
+        if y_score.dtype.kind == "f":
+            require_no_nan_entries(y_score.data)
+        label = np.repeat(np.arange(labels), np.diff(y_score.indptr))[stored]
+        where = y_score.indices[stored]
+        starts = np.searchsorted(label, np.arange(labels + 1)).astype(np.int64)
+        true_codes = truth_label * rows + truth.indices
+        codes = label * rows + where
+        position = np.searchsorted(true_codes, codes)
+        is_positive = np.zeros(len(codes), dtype=bool)
+        inside = position < len(true_codes)
+        is_positive[inside] = true_codes[position[inside]] == codes[inside]
+        entry_weights = None if weights is None else weights[where]
+        unscored = np.ones(len(true_codes), dtype=bool)
+        unscored[position[is_positive]] = False
+        positives = np.bincount(truth_label[unscored], minlength=labels)
+        negatives = rows - np.diff(starts) - positives
+        if weights is None:
+            absent = np.column_stack((negatives, positives))
+        else:
+            of_positives = np.bincount(truth_label[unscored], weights[truth.indices[unscored]], minlength=labels)
+            taken = np.concatenate((label, truth_label[unscored])), np.concatenate((where, truth.indices[unscored]))
+            absent = np.column_stack((_rest_of(weights, *taken, negatives), of_positives))
+        self.starts, self.scores, self.is_positive = starts, y_score.data[stored], is_positive
+        self.absent, self._rows, self.entry_weights = absent, rows, entry_weights
+
+    @property
+    def rows(self) -> int:
+        return self._rows
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        weights = self.entry_weights
+        stored = [
+            np.bincount(self.label[which], None if weights is None else weights[which], minlength=len(self.absent))
+            for which in (~self.is_positive, self.is_positive)
+        ]
+        return self.absent + np.column_stack(stored)
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.entry_weights is not None
+
+    @cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The label of each entry."""
+        return np.repeat(np.arange(len(self.absent)), np.diff(self.starts))
+
+    def blocks(self) -> list[slice]:
+        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * self.settings.entries_at_once))
+        edges = np.unique(np.concatenate(([0], ends, [len(self.absent)])))
+        return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+    def entries(self, labels: slice) -> Entries:
+        starts = self.starts[labels.start : labels.stop + 1]
+        part = slice(int(starts[0]), int(starts[-1]))
+        weights = None if self.entry_weights is None else self.entry_weights[part]
+        keys = ordered_keys(as_doubles(self.scores[part]))
+        return sorted_entries(starts - starts[0], keys, self.is_positive[part], weights, self.absent[labels])
+
+    def pooled(self) -> Source:
+        absent = self.absent.sum(axis=0, keepdims=True)
+        if not len(self.scores):
+            none = np.zeros((0, 2), dtype=absent.dtype)
+            rows = none if self.entry_weights is None else np.zeros((0, 2), dtype=np.int64)
+            return Counted(Entries.scores(np.zeros(0, dtype=np.uint64), rows, none, absent=absent), self.dtype)
+        tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
+        return Counted(Entries.scores(tally.keys, tally.rows, tally.weight, absent=absent), tally.dtype)
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        of_entry = thresholds[self.label]
+        accepted = (self.scores.astype(np.float64, copy=False) >= of_entry) & (of_entry < np.inf)
+        weight = np.ones(len(accepted), dtype=np.int64) if self.entry_weights is None else self.entry_weights
+        by_class = np.column_stack((np.where(self.is_positive, 0, weight), np.where(self.is_positive, weight, 0)))
+        return confusion_by_sample(self.label, accepted, by_class, self.absent)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        marks = row_marks(as_doubles(self.scores).view(np.int64), self.is_positive)
+        above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
+        return above[self.starts[1:]] - above[self.starts[:-1]]
+
+    def seen(self) -> tuple[RowSample, ...]:
+        labels, size = sampled_labels(*self.totals.T)
+        parts = {}
+        for label in labels.tolist():
+            start, end = self.starts[label : label + 2].tolist()
+            entries = start + positions(end - start, size)
+            parts[label] = RowSample.of_rows(self.scores[entries], self.is_positive[entries])
+        return (RowSample.of_labels(parts),)
+
+
+def require_no_nan_matrix(scores: NDArray[np.float64], first_column: int = 0) -> None:
+    """Raise on NaN, saying how many and where the first one stands."""
+    missing = np.isnan(scores)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            f"Y_score holds NaN, first in row {row} of column {first_column + column}: a row without a score cannot be "
+            "ranked; drop or fill these rows, or pass a sparse matrix, where an absent score is never predicted"
+        )
+
+
+def require_no_nan_entries(scores: NDArray[Any]) -> None:
+    """Raise on NaN among the stored scores of a sparse matrix."""
+    if np.isnan(scores).any():
+        raise ValueError(f"Y_score holds NaN in {int(np.isnan(scores).sum())} of {len(scores)} stored entries")
+
+
+def _rest_of(
+    weights: NDArray[np.float64], label: NDArray[Any], row: NDArray[Any], rest: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The weight, for each label, of the rows that are not listed for it; `rest` is their number.
+
+    A difference of large sums. So weights are split into multiples of three units, each so coarse that sums of its
+    multiples are exact; what is left of the weights after that is far below rounding.
+    """
+    scale = 2.0 ** np.frexp(weights.max())[1]
+    found, part = np.zeros(len(rest)), weights / scale
+    for _ in range(3):
+        unit = 2.0 ** np.ceil(np.log2(np.abs(part).max(initial=0.0) or 1.0) + np.log2(len(weights)) + 2)
+        multiples = (part + unit) - unit
+        found += multiples.sum() - np.bincount(label, multiples[row], minlength=len(rest))
+        part = part - multiples
+    return np.where(rest > 0, np.maximum(found * scale, weights.min() * rest), 0.0)
