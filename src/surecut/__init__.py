@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.frames.tuning import apply_frame, tune_frame
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel.averaging import tune_expected, tune_thresholds
-    from surecut.multilabel.cut import MultilabelCut
     from surecut.positive_class import PositiveClassWarning
     from surecut.sketch import ScoreSketch
     from surecut.tally import ScoreTally
@@ -31,11 +31,11 @@ _HOME = {
     "Certificate": "surecut.certificates.certificate",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
-    "Cut": "surecut.cut",
+    "Cut": "surecut.decisions.cut",
     "Hull": "surecut.candidates",
     "InfeasibleError": "surecut.constraints",
     "LinearSurrogate": "surecut.linear.surrogate",
-    "MultilabelCut": "surecut.multilabel.cut",
+    "MultilabelCut": "surecut.decisions.multilabel",
     "PlugInClassifier": "surecut.classifier",
     "PositiveClassWarning": "surecut.positive_class",
     "AbsentPositiveWarning": "surecut._warnings",

@@ -17,7 +17,7 @@ import numpy as np
 from surecut import _kernels
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
-from surecut.cut import Cut
+from surecut.decisions.cut import Cut
 from surecut.metrics import NOISE, Metric, get_metric
 from surecut.overlap import RowSample
 

@@ -30,12 +30,12 @@ from sklearn.utils.validation import (
 )
 
 from surecut._inputs import as_weights
+from surecut._matrices import is_sparse
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import Metric, get_metric
 from surecut.multilabel.averaging import check_request, tune_thresholds
-from surecut.multilabel.cut import MultilabelCut
 from surecut.multilabel.hulls import LabelHulls
-from surecut.multilabel.matrices import is_sparse
 from surecut.multilabel.outputs import (
     checked_indicators,
     is_multilabel,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.candidates import Hull
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tuning import MetricLike
 
 

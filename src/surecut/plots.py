@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from surecut.cut import label_text
+from surecut.decisions.wording import label_text
 from surecut.metrics import get_metric
 from surecut.tally import ScoreTally
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.certificates.certificate import Certificate
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.tuning import MetricLike
 
 

@@ -23,7 +23,7 @@ from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 SORTED_AT_ONCE = 1 << 12
 """So few rows are always sorted at once; beyond that, at most one in `SORTED_SHARE` of all rows."""

@@ -35,7 +35,7 @@ from surecut.candidates import (
 from surecut.confusion import Confusion
 from surecut.constraints import ConstraintLike, InfeasibleError, listed, parse_constraints
 from surecut.counts import Counts
-from surecut.cut import Cut
+from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
 from surecut.rows import BLOCK, NO_WEIGHTS
 

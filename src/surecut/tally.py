@@ -14,6 +14,7 @@ from surecut._inputs import (
     as_labels,
     as_scores,
     as_weights,
+    plain_label,
     require_no_nan,
     require_same_length,
     settle_absence,
@@ -21,7 +22,6 @@ from surecut._inputs import (
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.cut import plain_label
 from surecut.metrics import get_metric
 from surecut.overlap import RowSample
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 

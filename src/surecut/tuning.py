@@ -30,7 +30,7 @@ from surecut.tally import ScoreTally, tally_rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 MetricLike = str | Metric | Callable[..., Any]
 

@@ -41,7 +41,7 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
         settings["_kernels.available"] = f"kernels {one_of('numpy', 'compiled')}"
     if "sources" in parts:
         settings["multilabel.sources.ENTRIES_AT_ONCE"] = one_of(1, 8, 64)
-        settings["multilabel.matrices.ROWS_AT_ONCE"] = one_of(1, 7)
+        settings["_matrices.ROWS_AT_ONCE"] = one_of(1, 7)
     if "bins" in parts:
         settings |= {
             "multilabel.bins.FROM_ROWS": 0,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
     from surecut.tally import ScoreTally
 

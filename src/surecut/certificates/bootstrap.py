@@ -17,7 +17,7 @@ from surecut.tally import ScoreTally
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 FEWEST = 100

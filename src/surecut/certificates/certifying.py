@@ -28,9 +28,10 @@ from surecut.certificates.labels.certifying import certify_labels
 from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
-from surecut.cut import Cut, UnknownMetric
+from surecut.decisions.cut import Cut
+from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.saving import UnknownMetric
 from surecut.metrics import FunctionMetric, Metric
-from surecut.multilabel.cut import MultilabelCut
 from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 
 def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:

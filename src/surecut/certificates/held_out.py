@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.tally import ScoreTally
 
 TRAINED = (

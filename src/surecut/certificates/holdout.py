@@ -30,7 +30,7 @@ from surecut.metrics import LinearFractionalMetric, Metric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tally import ScoreTally
 
 PRIOR_SHARE = 0.2

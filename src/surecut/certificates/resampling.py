@@ -22,7 +22,7 @@ from surecut.progress import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tally import ScoreTally
 
 COARSE = 200

@@ -28,7 +28,7 @@ from surecut.metrics import LinearFractionalMetric, Metric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tally import ScoreTally
 
 STEPS_SHARE = 0.2

@@ -18,11 +18,12 @@ from surecut.cli import printing
 from surecut.cli.files import SCORE_NAMES, missing_sql
 from surecut.cli.positives import TableError
 from surecut.constraints import parse_constraints
-from surecut.cut import Cut
+from surecut.decisions import saving, sql
+from surecut.decisions.cut import Cut
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.frames.text_numbers import literal, quoted
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
-from surecut.multilabel.cut import SCHEMA, MultilabelCut
 from surecut.multilabel.smoothing import shrunken_cut
 from surecut.search import Objective
 from surecut.tally import ScoreTally
@@ -185,7 +186,7 @@ def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] |
 
 def is_multilabel(path: Path) -> bool:
     """Whether a saved cut is one of many labels."""
-    return path.suffix == ".parquet" or (path.is_file() and SCHEMA in path.read_text("utf-8", errors="replace"))
+    return saving.is_saved_as(path, saving.MULTILABEL_CUT)
 
 
 def apply_cut(
@@ -231,7 +232,7 @@ def apply_cut(
 def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:
     if by:
         raise ValueError(f"{path} holds a single cut: leave out --by")
-    return cut.to_sql_of(number, "duckdb")
+    return sql.reaches(number, cut.threshold, sql.DIALECTS["duckdb"])
 
 
 def _predicted_by(table: Table, cut: MultilabelCut, path: Path, number: str, by: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 
 from surecut._kernels import ordered_keys, scores_of_keys
 from surecut.confusion import Confusion
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.frames.engine_tables import table_beside
 from surecut.frames.grouped import (
     BIN,
@@ -35,7 +36,6 @@ from surecut.frames.grouped import (
     as_arrays,
     search_groups,
 )
-from surecut.multilabel.cut import MultilabelCut
 from surecut.multilabel.search import LabelEntries
 from surecut.rows import SourceChangedError
 from surecut.search import Objective
@@ -43,7 +43,7 @@ from surecut.search import Objective
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 SHIPPED, SHIPPED_EACH = 1 << 22, 16
 """So many rows, or so many for each group, may be fetched at once by distinct score: bins would hardly be fewer."""

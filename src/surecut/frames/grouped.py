@@ -30,7 +30,7 @@ from surecut.tally import ScoreTally
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 SHIPPED = 1 << 17

@@ -15,7 +15,7 @@ import numpy as np
 from surecut._inputs import as_labels, as_scores, as_weights, check_missing, settle_absence
 from surecut._missing import Missing
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.cut import Cut
+from surecut.decisions.cut import Cut
 from surecut.frames.columns import Columns, is_nan
 from surecut.metrics import get_metric
 from surecut.rows import ArrayRows
@@ -23,8 +23,8 @@ from surecut.search import Objective, search
 from surecut.tuning import MetricLike, distinct_names
 
 if TYPE_CHECKING:
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.frames.grouped import GroupedRows
-    from surecut.multilabel.cut import MultilabelCut
     from surecut.tally import ScoreTally
 
 ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
+from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut.averages import AVERAGES, averaged_value
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import get_metric
-from surecut.multilabel.cut import AVERAGES, MultilabelCut, averaged_value
-from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.samples import best_samples_cut
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import Smoothed

@@ -9,14 +9,14 @@ import numpy as np
 
 from surecut.candidates import Candidates, Hull
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import MultilabelCut
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.multilabel.search import has_classes
 from surecut.tally import tally_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.search import Objective
     from surecut.tally import ScoreTally
 

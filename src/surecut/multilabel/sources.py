@@ -14,11 +14,11 @@ import numpy as np
 
 from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
+from surecut._matrices import ROWS_AT_ONCE, is_sparse
+from surecut.averages import stacked
 from surecut.candidates import Sample, candidates_of, fingerprint
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
-from surecut.multilabel.cut import stacked
-from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse
 from surecut.multilabel.search import LabelCuts, LabelEntries, confusion_by_label, sorted_runs
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.rows import MatrixRows, Shared, available_cores
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.search import Objective
     from surecut.tally import ScoreTally
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from surecut.cut import label_text
+from surecut.decisions.wording import label_text
 from surecut.report.summary import TITLES
 
 if TYPE_CHECKING:
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.tally import ScoreTally
 
 MOST = 2_000

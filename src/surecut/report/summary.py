@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
 from surecut.certificates.uniform import curve_band
-from surecut.cut import label_text, positives_worth
+from surecut.decisions.wording import label_text, positives_worth
 from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
 from surecut.tally import ScoreTally
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tuning import MetricLike
 
 ALL_CUTS_UP_TO = 2_000

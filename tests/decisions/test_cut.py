@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
-from surecut import cut as cut_module
 from surecut.constraints import parse_constraints
 from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
 
@@ -232,6 +231,19 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         Cut.load(tmp_path / "cut.json")
 
 
+def test_a_cut_is_not_saved_as_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    from surecut import tune_thresholds
+
+    path = tmp_path / "cut.parquet"
+    with pytest.raises(ValueError, match="a cut is saved as JSON, not as Parquet"):
+        cut_at(0.5).save(path)
+    assert not path.exists()
+    tune_thresholds([[1, 0], [0, 1]], [[0.9, 0.2], [0.1, 0.8]]).save(path)
+    with pytest.raises(ValueError, match=r"many labels: MultilabelCut.load reads it"):
+        Cut.load(path)
+
+
 def test_a_file_that_is_absent_is_said_to_be_absent(tmp_path):
     with pytest.raises(FileNotFoundError):
         Cut.load(tmp_path / "absent.json")
@@ -249,7 +261,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(step, tmp_path,
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(cut_module.os, step, fail)
+        patch.setattr(os, step, fail)
         with pytest.raises(OSError, match="disk full"):
             cut_at(0.75).save(path)
     assert path.read_bytes() == before
