@@ -19,10 +19,12 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.decisions.cut import Cut
 from surecut.metrics import NOISE, Metric, get_metric
-from surecut.overlap import RowSample
+from surecut.sample import Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+DOUBLE = np.dtype(np.float64)
 
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
@@ -33,19 +35,6 @@ ROUNDING = NOISE
 
 class UndefinedMetricError(ValueError):
     """The metric is 0/0 at every cut of these rows."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a cut should remember of the rows it was tuned on."""
-
-    rows: int
-    dtype: np.dtype[Any]
-    fingerprint: str
-    weighted: bool = False
-    given_prior: float | None = None
-    pos_label: Any = None
-    seen: tuple[RowSample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,12 +51,18 @@ class Candidates:
         Its confusion, in counts or weights.
     sample
         The rows behind them.
+    dtype
+        The scores' own dtype, in which thresholds are put.
+    given_prior
+        The class balance of the deployment, where it is not the rows' own.
     """
 
     accepted: NDArray[np.float64]
     rejected: NDArray[np.float64]
     confusion: Confusion
     sample: Sample
+    dtype: np.dtype[Any] = DOUBLE
+    given_prior: float | None = None
 
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""
@@ -84,19 +79,15 @@ class Candidates:
             chosen = int((allowed & (values >= least)).argmax())
         lower, upper = float(self.rejected[chosen]), float(self.accepted[chosen])
         return Cut(
-            threshold=place(lower, upper, self.sample.dtype),
+            threshold=place(lower, upper, self.dtype),
             value=float(values[chosen]),
             metric=metric,
             confusion=self.confusion[chosen],
             interval=(lower, upper),
             prior=prior,
-            prior_given=self.sample.given_prior is not None,
+            prior_given=self.given_prior is not None,
             constraints=constraints,
-            rows=self.sample.rows,
-            weighted=self.sample.weighted,
-            fingerprint=self.sample.fingerprint,
-            pos_label=self.sample.pos_label,
-            seen=self.sample.seen,
+            sample=self.sample,
         )
 
     def cut_at(self, cut: Cut) -> Cut:
@@ -115,10 +106,7 @@ class Candidates:
             value=value,
             confusion=confusion,
             prior=float(confusion.prior),
-            rows=self.sample.rows,
-            weighted=self.sample.weighted,
-            fingerprint=self.sample.fingerprint,
-            seen=self.sample.seen,
+            sample=replace(self.sample, out_of_fold=cut.out_of_fold, pos_label=cut.pos_label),
         )
 
     def at(self, threshold: float) -> int:
@@ -128,8 +116,8 @@ class Candidates:
     @property
     def prior(self) -> float:
         """The share of positives: that of the rows, or the one that was given."""
-        if self.sample.given_prior is not None:
-            return self.sample.given_prior
+        if self.given_prior is not None:
+            return self.given_prior
         positives, negatives = self.confusion.positives[0], self.confusion.negatives[0]
         return float(positives / (positives + negatives))
 
@@ -144,15 +132,15 @@ class Candidates:
         Counts give exact values. Weights, and rates at a prior that was given, carry rounding of the size of the
         metric's extreme values, which must not choose among cuts that are worth nothing.
         """
-        if self.sample.weighted or self.sample.given_prior is not None:
+        if self.sample.weighted or self.given_prior is not None:
             return float(least_tie(best, rounding_of(metric, prior)))
         return float(least_tie(best))
 
     def at_prior(self) -> Confusion:
         """What metrics see: the counts, or the rates at a prior that was given."""
-        if self.sample.given_prior is None:
+        if self.given_prior is None:
             return self.confusion
-        return self.confusion.at_prior(self.sample.given_prior)
+        return self.confusion.at_prior(self.given_prior)
 
     def _infeasible(self, metric: Metric, confusion: Confusion, constraints: tuple[Constraint, ...]) -> ValueError:
         if not constraints:
@@ -220,13 +208,15 @@ def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dty
     return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
 
 
-def fingerprint(rows: int, checksum: int) -> str:
-    """A name for a sample that does not depend on the order of its rows."""
-    return f"{rows}-{checksum:016x}"
-
-
 def candidates_of(
-    accepted: NDArray[np.uint64], rejected: NDArray[np.uint64], counts: NDArray[Any], sample: Sample, absent: Any = 0
+    accepted: NDArray[np.uint64],
+    rejected: NDArray[np.uint64],
+    counts: NDArray[Any],
+    sample: Sample,
+    *,
+    dtype: np.dtype[Any] = DOUBLE,
+    given_prior: float | None = None,
+    absent: Any = 0,
 ) -> Candidates:
     """Candidates from entries in descending order: lowest and highest key of each, and its weight by class.
 
@@ -238,6 +228,8 @@ def candidates_of(
         rejected=np.concatenate((_kernels.scores_of_keys(rejected), smallest)),
         confusion=confusion_of(counts, absent),
         sample=sample,
+        dtype=dtype,
+        given_prior=given_prior,
     )
 
 
@@ -304,6 +296,8 @@ def hull_of(candidates: Candidates) -> Hull:
         rejected=candidates.rejected[which],
         confusion=candidates.confusion[which],
         sample=candidates.sample,
+        dtype=candidates.dtype,
+        given_prior=candidates.given_prior,
     )
 
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.candidates import Candidates, Sample, bound_of, candidates_of, fingerprint
+from surecut.candidates import Candidates, bound_of, candidates_of
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError
 from surecut.counts import Counts, Parts, lie_in
 from surecut.metrics import Metric
 from surecut.rows import ArrayRows, NearRows, Rows, SourceChangedError
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +103,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
     """The best cut for each objective, from the same passes over the rows."""
     histogram = rows.histogram()
     total = int(histogram.counts.rows.sum())
-    sample = Sample(total, rows.dtype, fingerprint(total, histogram.checksum), rows.weighted, seen=rows.seen())
+    sample = Sample(total, rows.weighted, fingerprint(total, histogram.checksum), seen=rows.seen())
     budget = max(SORTED_AT_ONCE, total // SORTED_SHARE)
     bins = Bins.unjudged(histogram.low, histogram.high, histogram.counts)
     require_defined(bins, sample, objectives)
@@ -123,7 +124,7 @@ def search(rows: Rows, objectives: list[Objective]) -> list[Cut]:
         if lie_in(parts.low, parts.high, *question.ascending(question.unknown)):
             source = near
     bins = _sorted_out(question, source, sample, objectives) if question.unknown.any() else question.bins
-    candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
+    candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample, dtype=rows.dtype)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
     except InfeasibleError:

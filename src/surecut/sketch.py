@@ -25,11 +25,9 @@ from surecut._kernels import LARGEST_FINITE, FirstBins
 from surecut.candidates import (
     Candidates,
     Hull,
-    Sample,
     UndefinedMetricError,
     bound_of,
     candidates_of,
-    fingerprint,
     hull_of,
 )
 from surecut.confusion import Confusion
@@ -38,6 +36,7 @@ from surecut.counts import Counts
 from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
 from surecut.rows import BLOCK, NO_WEIGHTS
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -164,7 +163,7 @@ class ScoreSketch:
         if not self.rows:
             raise ValueError("the sketch holds no rows yet")
         low, high = self._bins.ends(self._number[::-1])
-        return candidates_of(low, high, self._counts[::-1].weight, self._sample)
+        return candidates_of(low, high, self._counts[::-1].weight, self._sample, dtype=self._dtype or DTYPES[0])
 
     @property
     def hull(self) -> Hull:
@@ -267,8 +266,7 @@ class ScoreSketch:
 
     @property
     def _sample(self) -> Sample:
-        named = fingerprint(self.rows, self._checksum)
-        return Sample(self.rows, self._dtype or DTYPES[0], named, self.weighted)
+        return Sample(self.rows, self.weighted, fingerprint(self.rows, self._checksum))
 
     def _add(self, number: NDArray[np.int64], counts: Counts, checksum: int, dtype: np.dtype[Any] | None) -> None:
         """Add the counts of some bins (ascending)."""

@@ -20,10 +20,11 @@ from surecut._inputs import (
     settle_absence,
 )
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
-from surecut.candidates import TIE, Candidates, Hull, Sample, candidates_of, fingerprint, hull_of
+from surecut.candidates import TIE, Candidates, Hull, candidates_of, hull_of
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.metrics import get_metric
 from surecut.overlap import RowSample
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -120,16 +121,17 @@ class ScoreTally:
     @cached_property
     def candidates(self) -> Candidates:
         """Every distinct cut."""
-        return candidates_of(self.keys, self.keys, self.weight, self.sample)
+        return candidates_of(
+            self.keys, self.keys, self.weight, self.sample, dtype=self.dtype, given_prior=self.given_prior
+        )
 
     @cached_property
     def sample(self) -> Sample:
+        """What a cut remembers of these rows."""
         return Sample(
             rows=int(self.rows.sum()),
-            dtype=self.dtype,
             fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
             weighted=self.weight is not self.rows,
-            given_prior=self.given_prior,
             pos_label=self.pos_label,
             seen=(RowSample.of_counts(self.keys, self.rows),),
         )

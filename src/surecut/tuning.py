@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -160,7 +159,7 @@ def tune_threshold(
 
         tally = _tally(scores, labels, row_weights)
         cuts = [assured_cut(tally, one, constraints, confidence, weights) for one in metrics]
-    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
+    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
     if not several:
         return cuts[0]
     return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
 from surecut.constraints import parse_constraints
 from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
+from surecut.sample import Sample
 
 LABELS, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]
 
@@ -29,7 +30,7 @@ def cut_at(threshold, **fields):
         "confusion": Confusion(2, 1, 0, 1),
         "interval": (-math.inf, threshold),
         "prior": 0.5,
-        "rows": 4,
+        "sample": Sample(rows=4),
     }
     return Cut(threshold=threshold, **(known | fields))
 
@@ -64,6 +65,19 @@ def test_a_cut_is_frozen_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(cut)) == cut
 
 
+def test_a_cut_tells_of_its_validation_rows():
+    cut = tune_threshold(["a", "b", "b"], [0.1, 0.4, 0.9], sample_weight=[1, 2, 0.5], pos_label="b")
+    sample = cut.sample
+    assert (cut.rows, cut.weighted, cut.out_of_fold, cut.pos_label) == (3, True, False, "b")
+    assert (cut.fingerprint, cut.seen) == (sample.fingerprint, sample.seen)
+    other = cut.with_sample(out_of_fold=True, seen=())
+    assert other.sample == dataclasses.replace(sample, out_of_fold=True)
+    assert other != cut
+    assert other.with_sample(out_of_fold=False) == cut  # the rows that are kept are not compared
+    with pytest.raises(TypeError, match="threshold"):
+        cut.with_sample(threshold=0.5)
+
+
 # Files
 
 
@@ -84,8 +98,7 @@ def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, value, 
         confusion=Confusion(*cells),
         constraints=parse_constraints(["precision>=0.9", "fpr≤0.1"]),
         prior_given=True,
-        weighted=True,
-        fingerprint="12-00ff",
+        sample=Sample(12, weighted=True, fingerprint="12-00ff", out_of_fold=True, pos_label="yes"),
     )
     cut.save(path)
     loaded = Cut.load(path)
@@ -397,7 +410,7 @@ def test_a_cut_says_what_it_does():
     assert "10.00% positive (given)" in str(cut_at(0.5, prior=0.1, prior_given=True))
     assert "utility = -0.5000" in str(cut_at(0.5, metric=Utility(fp=-1), value=-0.5))
     assert "weighted_accuracy" in str(cut_at(0.5, metric=WeightedAccuracy(1, 2)))
-    assert "on 1,234,567 rows" in str(cut_at(0.5, rows=1234567))
+    assert "on 1,234,567 rows" in str(cut_at(0.5, sample=Sample(1234567)))
     weighted = tune_threshold([0, 1], [0.25, 0.75], sample_weight=[1, 2.5])
     assert str(weighted).endswith("71.43% positive, a weight of 2.5 accepted")
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.candidates import Candidates
 from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import frequencies
 from surecut.certificates.holdout import row_worth, value_limits
@@ -78,14 +77,19 @@ def assured_cut(
         raise InfeasibleError(f"each of {listed(constraints)} can be promised for some cut, but all of them for none")
     chosen = np.flatnonzero(allowed)
     every = tally.candidates
-    kept = Candidates(every.accepted[chosen], every.rejected[chosen], every.confusion[chosen], every.sample)
+    kept = replace(
+        every,
+        accepted=every.accepted[chosen],
+        rejected=every.rejected[chosen],
+        confusion=every.confusion[chosen],
+    )
     cut = kept.best_cut(metric)
     return replace(
         cut,
         threshold=_just_above(cut.interval[0], cut.threshold, tally.dtype),
         constraints=constraints,
         confidence=confidence,
-        fingerprint=named,
+        sample=replace(cut.sample, fingerprint=named),
     )
 
 

@@ -140,7 +140,7 @@ def tuned_by(
     tallies = _tallies_by(found)
     asked: dict[str, Any] = {"average": average, "constraint": constraint, "shrinkage": kappa}
     cuts = [tune_tallies(tallies, found.group_names, metric=metric, **asked) for metric in metrics]
-    return TunedLabels([replace(cut, pos_label=rows.pos_label) for cut in cuts], tallies)
+    return TunedLabels([cut.with_sample(pos_label=rows.pos_label) for cut in cuts], tallies)
 
 
 def _tallies_by(found: Arrays) -> list[ScoreTally]:
@@ -181,7 +181,7 @@ def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] |
         constraint=constraint,
         **options,
     )
-    return [replace(cut, pos_label=rows.pos_label) for cut in found.values()]
+    return [cut.with_sample(pos_label=rows.pos_label) for cut in found.values()]
 
 
 def is_multilabel(path: Path) -> bool:

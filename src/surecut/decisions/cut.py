@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_scores, check_missing, plain_label, require_no_nan
+from surecut._inputs import as_scores, check_missing, require_no_nan
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
 from surecut.decisions import saving, sql, wording
 from surecut.metrics import Metric
 from surecut.overlap import RowSample, samples_from_json
+from surecut.sample import Sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,34 +30,27 @@ class Cut:
     threshold
         `score >= threshold` is predicted positive. +inf predicts nothing, even where a score is +inf.
     value
-        The metric's value on the rows that tuned the cut (at `prior`, where that was given).
+        The metric's value on the validation rows (at `prior`, where that was given).
     metric
         What the cut is best for.
     confusion
-        Counts, or weights, of the tuning rows at this cut.
+        Counts, or weights, of the validation rows at this cut.
     interval
-        (lower, upper]: every threshold in it makes the same predictions on the tuning rows. `lower` is the highest
+        (lower, upper]: every threshold in it makes the same predictions on the validation rows. `lower` is the highest
         score rejected, `upper` the lowest accepted.
     prior
-        The share of positives at which the metric was evaluated: the tuning rows' own, unless `prior_given`.
+        The share of positives at which the metric was evaluated: that of the validation rows, unless `prior_given`.
     constraints
         What the cut had to meet.
     confidence
-        The probability with which the constraints hold on new rows; None where they hold on the tuning rows only.
-    rows, weighted, fingerprint
-        The tuning rows: their number, whether they had weights, and a name for them that does not depend on order
-        (empty where an engine counted them).
-    out_of_fold
-        Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
+        The probability with which the constraints hold on new data; None where they hold on the validation rows only.
     shrinkage
-        κ: how many positives a calibrated model of the scores was worth in the tuning.
+        κ, the prior strength of a calibrated model of the scores, in equivalent positives; 0 where there was none.
     calibration
-        That model: "sigmoid" or "beta", and whether the rows refuted it, so that it was corrected.
-    pos_label
-        The label that True stands for; None where it is 1 or True itself.
-    seen
-        Some of the validation rows and, from a classifier, of the rows that trained its model: what `certify`
-        recognises them by. No part of what makes two cuts equal.
+        That model: "sigmoid" or "beta", and whether it was rejected by a goodness-of-fit test and corrected.
+    sample
+        The validation rows: their number, whether they had weights, their fingerprint, which label is positive, …;
+        each of these is also an attribute of the cut.
     """
 
     threshold: float
@@ -68,24 +62,50 @@ class Cut:
     prior_given: bool = False
     constraints: tuple[Constraint, ...] = ()
     confidence: float | None = None
-    rows: int = 0
-    weighted: bool = False
-    fingerprint: str = ""
-    out_of_fold: bool = False
     shrinkage: float = 0.0
     calibration: str = ""
-    pos_label: Any = None
-    seen: tuple[RowSample, ...] = field(default=(), compare=False, repr=False)
+    sample: Sample = field(default_factory=Sample)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pos_label", plain_label(self.pos_label))
+    @property
+    def rows(self) -> int:
+        """The number of validation rows."""
+        return self.sample.rows
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the validation rows had weights."""
+        return self.sample.weighted
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for the validation rows that does not depend on their order; empty where an engine counted them."""
+        return self.sample.fingerprint
+
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing."""
+        return self.sample.out_of_fold
+
+    @property
+    def pos_label(self) -> Any:
+        """The label that True stands for; None where it is 1 or True itself."""
+        return self.sample.pos_label
+
+    @property
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some of the validation rows, and of the rows that trained the model, by which `certify` recognises them."""
+        return self.sample.seen
+
+    def with_sample(self, **facts: Any) -> Cut:
+        """The same cut with other facts about its validation rows: `out_of_fold`, `pos_label`, `seen`, …"""
+        return replace(self, sample=replace(self.sample, **facts))
 
     @property
     def predicts_nothing(self) -> bool:
         return self.threshold == math.inf
 
     def predict(self, scores: ArrayLike, *, missing: str = "error") -> NDArray[np.bool_]:
-        """Which scores are cut positive.
+        """Which scores are predicted positive.
 
         A missing score (NaN, None, NA) is an error, or with ``missing="negative"`` not predicted positive.
 
@@ -107,7 +127,7 @@ class Cut:
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
         """Which label of new rows is positive: the one that is named, else the cut's own.
 
-        Booleans say it themselves, whatever the labels were that tuned the cut.
+        Booleans need no label, whatever the labels of the validation rows were.
         """
         is_boolean = str(getattr(y_true, "dtype", "")).lower().startswith("bool") or (
             isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
@@ -160,14 +180,16 @@ class Cut:
             prior_given=bool(document["prior_given"]),
             constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
             confidence=saving.optional_number(document["confidence"]),
-            rows=int(tuning["rows"]),
-            weighted=bool(tuning["weighted"]),
-            fingerprint=str(tuning["fingerprint"]),
-            out_of_fold=bool(tuning["out_of_fold"]),
             shrinkage=saving.number_from_json(tuning["shrinkage"]),
             calibration=str(tuning["calibration"]),
-            pos_label=saving.label_from_json(document["pos_label"]),
-            seen=samples_from_json(tuning["seen"]),
+            sample=Sample(
+                rows=int(tuning["rows"]),
+                weighted=bool(tuning["weighted"]),
+                fingerprint=str(tuning["fingerprint"]),
+                out_of_fold=bool(tuning["out_of_fold"]),
+                pos_label=saving.label_from_json(document["pos_label"]),
+                seen=samples_from_json(tuning["seen"]),
+            ),
         )
 
     def __str__(self) -> str:

@@ -13,13 +13,13 @@ import numpy as np
 from surecut._inputs import check_missing, plain_label
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.averages import AVERAGES, macro_value, stacked, undefined_labels, values_per_label
-from surecut.candidates import fingerprint
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
 from surecut.decisions import saving, wording
 from surecut.decisions.cut import Cut
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,6 +162,10 @@ class MultilabelCut:
             seen=_samples(cuts),
         )
 
+    def with_sample(self, **facts: Any) -> MultilabelCut:
+        """The same cut with other facts about its validation rows, as `Cut.with_sample` takes them."""
+        return replace(self, **facts)
+
     @property
     def shared(self) -> dict[Any, str]:
         """Labels that had to take the shared threshold, because the metric is undefined on their rows, and why.
@@ -214,14 +218,16 @@ class MultilabelCut:
             interval=(float(self.intervals[i, 0]), float(self.intervals[i, 1])),
             prior=float(confusion.prior),
             constraints=self.constraints if self.average == "macro" else (),
-            rows=int(self.rows[i]),
-            weighted=self.weighted,
-            out_of_fold=self.out_of_fold,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             calibration=self.calibration,
-            fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
-            pos_label=self.pos_label,
-            seen=tuple(sample.of_label(i) for sample in self.seen),
+            sample=Sample(
+                rows=int(self.rows[i]),
+                weighted=self.weighted,
+                fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
+                out_of_fold=self.out_of_fold,
+                pos_label=self.pos_label,
+                seen=tuple(sample.of_label(i) for sample in self.seen),
+            ),
         )
 
     def predict(self, scores: Any, *, missing: str = "error") -> Any:

@@ -34,7 +34,7 @@ from surecut._inputs import (
 )
 from surecut._kernels import KeyRanges, first_bins, scores_of_keys
 from surecut._missing import Missing
-from surecut.candidates import Candidates, Sample, candidates_of
+from surecut.candidates import Candidates, candidates_of
 from surecut.counts import Counts, Parts, lie_in
 from surecut.frames.columns import Columns
 from surecut.overlap import RowSample
@@ -46,6 +46,7 @@ from surecut.rows import (
     SourceChangedError,
     available_cores,
 )
+from surecut.sample import Sample
 from surecut.search import Objective
 from surecut.tally import ScoreTally
 
@@ -365,7 +366,7 @@ class BatchRows:
             return None
         low, high = bins.ends(occupied)
         counts = counts[occupied]
-        edges = candidates_of(low, high, counts.weight, Sample(int(counts.rows.sum()), self.dtype, "", self.weighted))
+        edges = candidates_of(low, high, counts.weight, Sample(int(counts.rows.sum()), self.weighted))
         ranges = []
         for objective in self.objectives:
             try:

@@ -18,12 +18,13 @@ import numpy as np
 from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, settle_absence
 from surecut._kernels import checksum, ordered_keys, scores_of_keys
 from surecut._missing import Missing
-from surecut.candidates import Sample, candidates_of
+from surecut.candidates import candidates_of
 from surecut.constraints import InfeasibleError, listed
 from surecut.counts import Counts
 from surecut.frames.columns import Columns, is_nan
 from surecut.overlap import RowSample
 from surecut.rows import SourceChangedError
+from surecut.sample import Sample
 from surecut.search import Bins, Objective, needed_bins, require_defined
 from surecut.tally import ScoreTally
 
@@ -70,7 +71,7 @@ def search_groups(rows: GroupedRows, objectives: list[Objective]) -> list[Cut]:
         parts = rows.distinct(runs) if in_question <= SHIPPED else rows.divided(runs)
         runs.require_same_rows(parts)
         bins = bins.replaced(runs.asked, parts)
-    candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample)
+    candidates = candidates_of(bins.low, bins.high, bins.counts.weight, sample, dtype=rows.dtype)
     try:
         return [candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
     except InfeasibleError:
@@ -129,7 +130,7 @@ class GroupedRows:
         bins = self._bins(found)
         # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
         total = int(bins.counts.rows.sum())
-        return bins, Sample(total, self.dtype, fingerprint="", weighted=self.weighted, seen=(_lowest_rows(found),))
+        return bins, Sample(total, self.weighted, seen=(_lowest_rows(found),))
 
     def divided(self, runs: Runs) -> Bins:
         """The rows in some runs of scores, counted in parts of them."""

@@ -113,7 +113,7 @@ def tune_frame(
         cuts = tune_groups(_grouped_rows(frame, columns, missing, objectives), objectives, average)
     else:
         cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
-    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
+    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
     result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
     return (result, replace(tally, pos_label=pos_label)) if return_tally and tally is not None else result
 

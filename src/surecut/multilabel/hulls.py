@@ -79,5 +79,6 @@ class LabelHulls:
             rejected=np.array([pooled.interval[0]]),
             confusion=self.at_pooled[label][[vertex]],
             sample=self.of_label[label].sample,
+            dtype=self.of_label[label].dtype,
         )
         return here.cut_at(pooled)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from surecut._kernels import scores_of_keys
-from surecut.candidates import Candidates, Sample, bound_of, confusion_of, least_tie, places, rounding_of
+from surecut.candidates import Candidates, bound_of, confusion_of, least_tie, places, rounding_of
 from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError
 from surecut.multilabel.calibration import Groups, group_edges
+from surecut.sample import Sample
 from surecut.tally import sorted_with_class
 
 if TYPE_CHECKING:
@@ -294,7 +295,8 @@ class LabelEntries:
             accepted=np.concatenate(([np.inf], scores)),
             rejected=np.concatenate((scores, [-np.inf])),
             confusion=confusion_of(masses, self.absent[label])[ends],
-            sample=Sample(0, self.dtype, "", self.weighted),
+            sample=Sample(weighted=self.weighted),
+            dtype=self.dtype,
         )
         try:
             candidates.best_cut(objective.metric, objective.constraints)

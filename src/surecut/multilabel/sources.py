@@ -16,12 +16,13 @@ from surecut._inputs import Labels, as_doubles
 from surecut._kernels import ordered_keys, row_marks
 from surecut._matrices import ROWS_AT_ONCE, is_sparse
 from surecut.averages import stacked
-from surecut.candidates import Sample, candidates_of, fingerprint
+from surecut.candidates import candidates_of
 from surecut.confusion import Confusion
 from surecut.multilabel.bins import BinnedLabels, kernels_for, labels_at_once
 from surecut.multilabel.search import LabelCuts, LabelEntries, confusion_by_label, sorted_runs
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.rows import MatrixRows, Shared, available_cores
+from surecut.sample import Sample, fingerprint
 from surecut.search import search
 from surecut.tally import sorted_with_class, tally_rows
 
@@ -340,8 +341,9 @@ class SparseSource:
         if len(self.scores):
             tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
             keys, counts, named, dtype = tally.keys, tally.weight, tally.sample.fingerprint, tally.dtype
-        sample = Sample(self.rows * len(self.absent), dtype, named, self.weighted)
-        return candidates_of(keys, keys, counts, sample, absent).best_cut(objective.metric, objective.constraints)
+        sample = Sample(self.rows * len(self.absent), self.weighted, named)
+        candidates = candidates_of(keys, keys, counts, sample, dtype=dtype, absent=absent)
+        return candidates.best_cut(objective.metric, objective.constraints)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         of_entry = thresholds[self.label]

@@ -195,7 +195,7 @@ def summarize(
     at = _grid(candidates, tally.hull, [cut, *best], axis)
     chosen = _position(candidates, cut.threshold)
     confusion = candidates.confusion[at]
-    prior = candidates.sample.given_prior
+    prior = candidates.given_prior
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
     return Summary(
         title=title,
@@ -235,7 +235,7 @@ def summarize(
 
 
 def _placed(candidates: Candidates, which: int) -> float:
-    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.sample.dtype)
+    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.dtype)
 
 
 def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:
