@@ -139,4 +139,6 @@ class Confusion:
             for mine, theirs in ((self.tp, other.tp), (self.fp, other.fp), (self.fn, other.fn), (self.tn, other.tn))
         )
 
-    __hash__ = None  # type: ignore[assignment]  # cells may be arrays
+    def __hash__(self) -> int:
+        """Of scalars; arrays cannot be hashed."""
+        return hash((self.tp, self.fp, self.fn, self.tn))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
-from surecut.constraints import parse_constraints
-from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
+from surecut.constraints import Constraint, parse_constraints
+from surecut.metrics import FBeta, LinearFractional, Metric, Tversky, Utility, WeightedAccuracy
 from surecut.sample import Sample
 
 LABELS, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]
@@ -76,6 +76,41 @@ def test_a_cut_tells_of_its_validation_rows():
     assert other.with_sample(out_of_fold=False) == cut  # the rows that are kept are not compared
     with pytest.raises(TypeError, match="threshold"):
         cut.with_sample(threshold=0.5)
+
+
+def test_equal_cuts_have_equal_hashes(metric, tmp_path):
+    cuts = [
+        tune_threshold(LABELS, SCORES, metric=metric),
+        tune_threshold(LABELS, SCORES, metric=metric, constraint=["recall>=0.5", "fpr<=0.9"]),
+        tune_threshold(LABELS, SCORES, metric=metric, sample_weight=[0.5, 1, 2, 4]),
+        tune_threshold(LABELS, SCORES, metric=metric).with_sample(pos_label="yes"),
+    ]
+    for cut in cuts:
+        again = pickle.loads(pickle.dumps(cut)) if type(metric) is not LinearFractional else dataclasses.replace(cut)
+        assert again == cut
+        assert hash(again) == hash(cut)
+        assert again in {cut}
+        cut.save(tmp_path / "cut.json")
+        loaded = Cut.load(tmp_path / "cut.json")
+        assert hash(loaded) == hash(cut)
+        assert (loaded in {cut}) == (loaded == cut)
+    assert len(set(cuts)) == len(cuts)
+
+
+def test_a_cut_for_a_metric_that_cannot_be_hashed_can_be():
+    @dataclasses.dataclass
+    class Gain(Metric):
+        gains: dict[str, float]
+        name = "gain"
+
+        def evaluate(self, confusion):
+            return self.gains["tp"] * confusion.tp - confusion.fp
+
+    gain = Gain({"tp": 3.0})
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(gain)
+    cut = tune_threshold(LABELS, SCORES, metric=gain, constraint=Constraint(gain, ">=", 0.5))
+    assert cut in {tune_threshold(LABELS, SCORES, metric=Gain({"tp": 3.0}), constraint=Constraint(gain, ">=", 0.5))}
 
 
 # Files

@@ -55,12 +55,12 @@ class Cut:
 
     threshold: float
     value: float
-    metric: Metric
+    metric: Metric = field(hash=False)  # custom metrics need not be hashable
     confusion: Confusion
     interval: tuple[float, float]
     prior: float
     prior_given: bool = False
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[Constraint, ...] = field(default=(), hash=False)  # the same
     confidence: float | None = None
     shrinkage: float = 0.0
     calibration: str = ""
