@@ -40,7 +40,7 @@ from surecut.certificates.labels.holdout import labels_alone
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits, uniform_value_limits
 from surecut.constraints import InfeasibleError
-from surecut.cut import Cut
+from surecut.decisions.cut import Cut
 from surecut.metrics import Metric, Utility, get_metric
 from surecut.theory import constants, estimation_term
 

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from surecut import Confusion, LinearSurrogate, datasets, get_metric, tune_expected, tune_thresholds
-from surecut.multilabel.cut import macro_value, values_per_label
+from surecut.averages import macro_value, values_per_label
 from surecut.multilabel.outputs import label_scores
 
 RESULTS = Path(__file__).parent / "results"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,7 +80,7 @@ def test_folds_pool_out_of_fold_scores_and_refit(data):
     classifier = PlugInClassifier(LogisticRegression(), metric="f2").fit(X, y)
     scores = cross_val_predict(LogisticRegression(), X, y, cv=StratifiedKFold(5), method="predict_proba")[:, 1]
     expected = tune_threshold(y, scores, metric="f2")
-    assert classifier.cut_ == replace(expected, out_of_fold=True)
+    assert classifier.cut_ == expected.with_sample(out_of_fold=True)
     assert (classifier.best_threshold_, classifier.best_score_) == (expected.threshold, expected.value)
     refitted = LogisticRegression().fit(X, y)
     np.testing.assert_array_equal(classifier.predict_proba(X), refitted.predict_proba(X))
@@ -96,7 +94,7 @@ def test_a_share_trains_on_the_rest_and_does_not_refit(data):
     assert classifier.cut_.confusion.positives == pytest.approx(y.sum() / 3, abs=1)
     assert not np.array_equal(classifier.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
     again = PlugInClassifier(LogisticRegression(), cv=1 / 3, random_state=3, refit=True).fit(X, y)
-    assert again.cut_ == replace(classifier.cut_, out_of_fold=True)
+    assert again.cut_ == classifier.cut_.with_sample(out_of_fold=True)
     np.testing.assert_array_equal(again.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
 
 
@@ -129,7 +127,7 @@ def test_groups_reach_the_splitter_by_routing(data):
     scores = cross_val_predict(
         LogisticRegression(), X, y, cv=list(GroupKFold(3).split(X, y, groups)), method="predict_proba"
     )[:, 1]
-    assert classifier.cut_ == replace(tune_threshold(y, scores), out_of_fold=True)
+    assert classifier.cut_ == tune_threshold(y, scores).with_sample(out_of_fold=True)
     with pytest.raises(ValueError, match="enable_metadata_routing"):
         PlugInClassifier(LogisticRegression(), cv=GroupKFold(3)).fit(X, y, groups=groups)
 
@@ -197,7 +195,7 @@ def test_string_labels_and_pos_label(data):
     np.testing.assert_array_equal(named.predict(X), np.where(plain.predict(X) == 1, "yes", "no"))
     other = PlugInClassifier(LogisticRegression(), pos_label="no").fit(X, names)
     scores = cross_val_predict(LogisticRegression(), X, names, cv=StratifiedKFold(5), method="predict_proba")[:, 0]
-    assert other.cut_ == replace(tune_threshold(names, scores, pos_label="no"), out_of_fold=True)
+    assert other.cut_ == tune_threshold(names, scores, pos_label="no").with_sample(out_of_fold=True)
     with pytest.raises(ValueError, match="pos_label='maybe' is none of the classes"):
         PlugInClassifier(LogisticRegression(), pos_label="maybe").fit(X, names)
 

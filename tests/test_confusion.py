@@ -84,3 +84,9 @@ def test_columns_of_different_lengths_are_refused():
 def test_predictions_of_three_kinds_are_refused():
     with pytest.raises(ValueError, match="y_pred must hold two classes, found 3"):
         Confusion.from_predictions([1, 0, 1], [1, 0, 2])
+
+
+def test_scalars_are_hashed_and_arrays_are_not():
+    assert {Confusion(1, 2, 3, 4): "here"}[Confusion(1.0, np.int64(2), 3, 4)] == "here"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Confusion(*np.ones((4, 2))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,6 +38,7 @@ def same(mine, theirs):
         mine == theirs
         and np.array_equal(mine.squares, theirs.squares)
         and mine.sample == theirs.sample
+        and mine.sample.seen == theirs.sample.seen
         and mine.confusion == theirs.confusion
     )
 
@@ -125,7 +125,7 @@ def test_a_cut_without_a_fingerprint_is_known_by_its_counts():
     labels = random.random(200) < scores
     tally = ScoreTally.from_scores(labels, scores)
     named = tally.best_cut("f1")
-    cut = replace(named, fingerprint="")
+    cut = named.with_sample(fingerprint="")
     assert tally.has_tuned(named)
     assert tally.has_tuned(cut)
     assert tally.with_prior(0.1).has_tuned(cut)
@@ -136,9 +136,9 @@ def test_a_cut_without_a_fingerprint_is_known_by_its_counts():
     for changed in ((labels, inside), (other, scores), (labels[:-1], scores[:-1])):
         assert not ScoreTally.from_scores(*changed).has_tuned(cut)
     assert not ScoreTally.from_scores(labels, scores, sample_weight=np.full(200, 2.0)).has_tuned(
-        replace(cut, weighted=True)
+        cut.with_sample(weighted=True)
     )
-    assert not tally.has_tuned(replace(cut, rows=0))
+    assert not tally.has_tuned(cut.with_sample(rows=0))
 
 
 def test_weighted_and_unweighted_tallies_add():

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
     from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning
-    from surecut.candidates import Hull
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.classifier import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
-    from surecut.cut import Cut
+    from surecut.core.candidates import Hull
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.frames.tuning import apply_frame, tune_frame
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.multilabel.averaging import tune_expected, tune_thresholds
-    from surecut.multilabel.cut import MultilabelCut
     from surecut.positive_class import PositiveClassWarning
-    from surecut.sketch import ScoreSketch
-    from surecut.tally import ScoreTally
+    from surecut.sources.sketch import ScoreSketch
     from surecut.tuning import tune_threshold
 
 __version__ = "0.1.0.dev0"
@@ -31,17 +31,17 @@ _HOME = {
     "Certificate": "surecut.certificates.certificate",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
-    "Cut": "surecut.cut",
-    "Hull": "surecut.candidates",
+    "Cut": "surecut.decisions.cut",
+    "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
     "LinearSurrogate": "surecut.linear.surrogate",
-    "MultilabelCut": "surecut.multilabel.cut",
+    "MultilabelCut": "surecut.decisions.multilabel",
     "PlugInClassifier": "surecut.classifier",
     "PositiveClassWarning": "surecut.positive_class",
     "AbsentPositiveWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
-    "ScoreSketch": "surecut.sketch",
-    "ScoreTally": "surecut.tally",
+    "ScoreSketch": "surecut.sources.sketch",
+    "ScoreTally": "surecut.core.tally",
     "apply_frame": "surecut.frames.tuning",
     "certify": "surecut.certificates.certifying",
     "get_metric": "surecut.metrics",

@@ -279,6 +279,12 @@ def plain_name(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
+def plain_label(label: Any) -> Any:
+    """A class label as a plain Python value; None for 1 and True, which are positive without being named."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    return None if isinstance(plain, (bool, int, float)) and plain == 1 else plain
+
+
 def require_same_length(**columns: Any) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

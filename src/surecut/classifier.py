@@ -30,12 +30,14 @@ from sklearn.utils.validation import (
 )
 
 from surecut._inputs import as_weights
+from surecut._matrices import is_sparse
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.core.rules import Objective
+from surecut.core.tally import ScoreTally
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import Metric, get_metric
 from surecut.multilabel.averaging import check_request, tune_thresholds
-from surecut.multilabel.cut import MultilabelCut
 from surecut.multilabel.hulls import LabelHulls
-from surecut.multilabel.matrices import is_sparse
 from surecut.multilabel.outputs import (
     checked_indicators,
     is_multilabel,
@@ -50,14 +52,12 @@ from surecut.multilabel.stratification import MultilabelSplit
 from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
-from surecut.search import Objective
-from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.candidates import Hull
-    from surecut.cut import Cut
+    from surecut.core.candidates import Hull
+    from surecut.decisions.cut import Cut
     from surecut.tuning import MetricLike
 
 
@@ -239,7 +239,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
         tally = tally_of(~kept_aside)
         cut = self._best_cut(tally, metric, out_of_fold=plan.refit)
-        self._set_cut(replace(cut, seen=(*cut.seen, *self._trained_on(X, y == self._positive(), plan))), tally.hull)
+        seen = (*cut.seen, *self._trained_on(X, y == self._positive(), plan))
+        self._set_cut(cut.with_sample(seen=seen), tally.hull)
         if self.confidence is not None:
             from surecut.certificates.certifying import certificate
 
@@ -296,7 +297,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         )
         self.sparse_output_ = is_sparse(y)
         seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
-        cut = replace(cut, out_of_fold=plan.refit, seen=seen)
+        cut = cut.with_sample(out_of_fold=plan.refit, seen=seen)
         self._set_cut(cut, LabelHulls.of(truth, scores, held_weights, names))
         return self
 
@@ -376,7 +377,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             from surecut.certificates.assurance import assured_cut
 
             cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence, self.weights)
-        return replace(cut, out_of_fold=out_of_fold, pos_label=self._positive())
+        return cut.with_sample(out_of_fold=out_of_fold, pos_label=self._positive())
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
@@ -402,7 +403,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             cut = self.hull_.best_cut(get_metric(metric))
             if self.pos_label is None:
                 warn_of_assumed_positive(self.classes_, self.cut_.prior, [cut.metric])
-        cut = replace(cut, out_of_fold=self.cut_.out_of_fold, pos_label=self.cut_.pos_label, seen=self.cut_.seen)
+        before = self.cut_
+        cut = cut.with_sample(out_of_fold=before.out_of_fold, pos_label=before.pos_label, seen=before.seen)
         other._set_cut(cut, self.hull_)
         return other
 

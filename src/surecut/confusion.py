@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -139,4 +140,16 @@ class Confusion:
             for mine, theirs in ((self.tp, other.tp), (self.fp, other.fp), (self.fn, other.fn), (self.tn, other.tn))
         )
 
-    __hash__ = None  # type: ignore[assignment]  # cells may be arrays
+    def __hash__(self) -> int:
+        """Of scalars; arrays cannot be hashed."""
+        return hash((self.tp, self.fp, self.fn, self.tn))
+
+
+def stacked(confusions: Sequence[Confusion]) -> Confusion:
+    """Confusions of single labels as one of arrays."""
+    return Confusion(*(np.array([getattr(one, cell) for one in confusions]) for cell in ("tp", "fp", "fn", "tn")))
+
+
+def joined(confusions: Sequence[Confusion]) -> Confusion:
+    """Confusions of several blocks of labels as that of one."""
+    return Confusion(*(np.concatenate([getattr(one, cell) for one in confusions]) for cell in ("tp", "fp", "fn", "tn")))

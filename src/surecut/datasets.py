@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from surecut.cut import write_whole
+from surecut._files import write_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,13 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from surecut.constraints import listed
-from surecut.cut import amount, label_text
+from surecut.decisions.wording import amount, label_text
 
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
 
 CELL = "padding:.15em .7em;text-align:right"
 RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut._kernels import ordered_keys, scores_of_keys
+from surecut.core.keys import ordered_keys, scores_of_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
 
 SIZE = 256
 """Rows that are kept of a sample."""

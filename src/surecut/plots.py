@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from surecut.cut import label_text
+from surecut.core.tally import ScoreTally
+from surecut.decisions.wording import label_text
 from surecut.metrics import get_metric
-from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.certificates.certificate import Certificate
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.tuning import MetricLike
 
 

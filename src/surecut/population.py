@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 from surecut._inputs import plain_number
-from surecut.candidates import TIE
 from surecut.confusion import Confusion
+from surecut.core.rules import first_best
 from surecut.losses import get_loss
 from surecut.metrics import LinearFractionalMetric, NoTheoremError, get_metric
 
@@ -135,8 +135,7 @@ class FiniteDomain:
         last_of_its_score = np.concatenate((ordered[..., 1:] != ordered[..., :-1], zero == 0), axis=-1)
         allowed = np.concatenate((zero == 0, last_of_its_score), axis=-1) & ~np.isnan(values)
         values = np.where(allowed, values, -np.inf)
-        best = values.max(axis=-1, keepdims=True)
-        chosen = (values >= best - TIE * np.abs(best)).argmax(axis=-1)[..., None]
+        chosen = first_best(values)[..., None]
         thresholds = np.concatenate((zero + np.inf, ordered), axis=-1)
         threshold = np.take_along_axis(thresholds, chosen, axis=-1)[..., 0]
         return TunedCut(plain_number(threshold), plain_number(np.take_along_axis(values, chosen, axis=-1)[..., 0]))

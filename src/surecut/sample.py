@@ -5,25 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from surecut._inputs import plain_label
 from surecut.overlap import RowSample
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a decision remembers of its validation rows.
+    """The validation rows of a decision.
 
     Attributes
     ----------
-    rows, weighted
-        How many they were, and whether they had weights.
+    rows
+        Their number.
+    weighted
+        Whether they had weights.
     fingerprint
         A name for them that does not depend on their order; empty where an engine counted them.
     out_of_fold
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     pos_label
-        The label that counts as positive; None where it is 1 or True itself.
+        The label of the positive class; None where it is 1 or True.
     seen
-        Some of the rows, to recognise them by.
+        Some of the validation rows and, from a classifier, of the rows that trained its model: what `certify`
+        recognises them by. Not compared: equal samples may keep different rows.
+
+    Examples
+    --------
+    >>> Sample(rows=4, pos_label=1) == Sample(rows=4)
+    True
     """
 
     rows: int = 0
@@ -33,7 +42,10 @@ class Sample:
     pos_label: Any = None
     seen: tuple[RowSample, ...] = field(default=(), compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pos_label", plain_label(self.pos_label))
+
 
 def fingerprint(rows: int, checksum: int) -> str:
-    """A name for a sample that does not depend on the order of its rows."""
+    """A name for rows that does not depend on their order."""
     return f"{rows}-{checksum:016x}"

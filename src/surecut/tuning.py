@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from surecut._inputs import (
-    Labels,
     as_labels,
     as_scores,
     as_weights,
     check_missing,
-    require_no_nan,
     require_same_length,
     settle_absence,
     without_missing,
 )
 from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.core.candidates import cut_of
+from surecut.core.rules import Objective
+from surecut.core.search import search
 from surecut.metrics import Metric, get_metric
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import shrunken_cut
-from surecut.rows import ArrayRows
-from surecut.search import Objective, search
-from surecut.tally import ScoreTally, tally_rows
+from surecut.sources.arrays import ArraySource
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 MetricLike = str | Metric | Callable[..., Any]
-
-SORT_BELOW = 20_000
-"""Fewer rows than this are sorted; the search would not be faster."""
 
 
 @overload
@@ -151,35 +146,22 @@ def tune_threshold(
             raise ValueError(
                 "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
             )
-        tally = _tally(scores, labels, row_weights)
+        tally = ArraySource(scores, labels, row_weights).tally()
         cuts = [shrunken_cut(tally, kappa, objective) for objective in objectives]
     elif confidence is None:
-        cuts = _best_cuts(scores, labels, row_weights, objectives)
+        source = ArraySource(scores, labels, row_weights)
+        every = search(source, objectives)
+        sample = source.sample
+        cuts = [cut_of(found, sample) for found in every]
     else:
         from surecut.certificates.assurance import assured_cut
 
-        tally = _tally(scores, labels, row_weights)
+        tally = ArraySource(scores, labels, row_weights).tally()
         cuts = [assured_cut(tally, one, constraints, confidence, weights) for one in metrics]
-    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
+    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
     if not several:
         return cuts[0]
     return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
-
-
-def _best_cuts(
-    scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None, objectives: list[Objective]
-) -> list[Cut]:
-    """By search where rows are many and every objective can be bounded, else by trying every score."""
-    if len(scores) >= SORT_BELOW and all(objective.can_be_bounded for objective in objectives):
-        return search(ArrayRows.of(scores, labels, weights), objectives)
-    tally = _tally(scores, labels, weights)
-    return [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
-
-
-def _tally(scores: NDArray[Any], labels: Labels, weights: NDArray[np.float64] | None) -> ScoreTally:
-    labels.check()
-    require_no_nan(scores)
-    return tally_rows(scores, labels.is_positive(), weights)
 
 
 def distinct_names(metrics: list[Metric]) -> list[str]:

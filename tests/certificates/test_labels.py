@@ -10,13 +10,13 @@ import pytest
 from scipy import sparse, special, stats
 
 from surecut import Confusion, MultilabelCut, ScoreTally, certify, tune_thresholds
+from surecut.averages import averaged_value
 from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.clusters import cluster_limits, terms_of
 from surecut.certificates.holdout import value_limits
 from surecut.metrics import get_metric
-from surecut.multilabel.cut import averaged_value
 
 ERROR = 0.1
 

@@ -355,14 +355,18 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     """A DuckDB relation asked to count, as Ibis is; from `tune_frame` it would be read in batches."""
     if data.options["engine"] != "duckdb":
         return by_frame(data, measure, conditions)
+    from surecut.core.candidates import cut_of
+    from surecut.core.rules import Objective
+    from surecut.core.search import search
     from surecut.frames import tuning
-    from surecut.frames.columns import Columns
-    from surecut.search import Objective
+    from surecut.sources.columns import Columns
+    from surecut.sources.engines import EngineSource
 
     columns = Columns("score", "label", None if data.weights is None else "weight")
     objective = Objective(measure.metric, tuple(condition.constraint for condition in conditions))
-    rows = tuning._grouped_rows(held(data), columns, "error", [objective])
-    return tuning._best_cuts(rows, [objective], False)[0][0]
+    source = EngineSource(tuning._engine_rows(held(data), columns, "error", [objective]))
+    (found,) = search(source, [objective])
+    return cut_of(found, source.sample)
 
 
 # Many labels
@@ -679,8 +683,6 @@ PATHS: dict[str, Path] = {
         lambda random: _macro_unweighted(draw_matrix("sources", "bins")(random)),
         checked_labels(by_matrix),
         written(MATRIX),
-        constrained=False,
-        bounded_only=True,
         share=2,
     ),
     "sparse": Path(draw_matrix("sources", sparse=True), checked_labels(by_matrix), written(MATRIX)),
@@ -713,7 +715,7 @@ PATHS: dict[str, Path] = {
         share=0.3,
     ),
     "groups": Path(
-        draw_groups("by_group", "grouped", engines=("polars", "pyarrow", "duckdb")),
+        draw_groups("grouped", engines=("polars", "pyarrow", "duckdb")),
         checked_labels(by_groups),
         written(FRAME),
         share=0.3,

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.candidates import Candidates
 from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import frequencies
 from surecut.certificates.holdout import row_worth, value_limits
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint
-    from surecut.cut import Cut
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
-    from surecut.tally import ScoreTally
 
 FIRST_RANK = 16
 """The first rank at which precision is judged."""
@@ -76,16 +75,13 @@ def assured_cut(
         allowed &= met
     if not allowed.any():
         raise InfeasibleError(f"each of {listed(constraints)} can be promised for some cut, but all of them for none")
-    chosen = np.flatnonzero(allowed)
-    every = tally.candidates
-    kept = Candidates(every.accepted[chosen], every.rejected[chosen], every.confusion[chosen], every.sample)
-    cut = kept.best_cut(metric)
+    cut = tally.candidates.best_cut_among(metric, allowed)
     return replace(
         cut,
         threshold=_just_above(cut.interval[0], cut.threshold, tally.dtype),
         constraints=constraints,
         confidence=confidence,
-        fingerprint=named,
+        sample=replace(cut.sample, fingerprint=named),
     )
 
 

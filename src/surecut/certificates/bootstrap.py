@@ -12,12 +12,12 @@ from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.counts import confusion_at, value_at
 from surecut.certificates.resampling import GroupedRows, resample
 from surecut.confusion import Confusion
-from surecut.tally import ScoreTally
+from surecut.core.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 FEWEST = 100

@@ -28,10 +28,11 @@ from surecut.certificates.labels.certifying import certify_labels
 from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
-from surecut.cut import Cut, UnknownMetric
+from surecut.core.tally import ScoreTally
+from surecut.decisions.cut import Cut
+from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.saving import UnknownMetric
 from surecut.metrics import FunctionMetric, Metric
-from surecut.multilabel.cut import MultilabelCut
-from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

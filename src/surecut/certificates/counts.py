@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut.tally import ScoreTally
+from surecut.core.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 
 def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:

@@ -32,17 +32,17 @@ from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits
 from surecut.constraints import InfeasibleError
-from surecut.cut import UnknownMetric
+from surecut.core.tally import ScoreTally
+from surecut.decisions.saving import UnknownMetric
 from surecut.metrics import FunctionMetric
 from surecut.overlap import Overlap
-from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
 
 LEVELS = 8
 """Errors at which limits are looked at, from weak evidence to far stronger than an alarm needs."""

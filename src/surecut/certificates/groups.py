@@ -13,7 +13,7 @@ from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
     from surecut.certificates.resampling import GroupedRows
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 
 def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certificate:

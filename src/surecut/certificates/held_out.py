@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
 
 TRAINED = (
     "these rows trained the model, all or many of them: its scores of them are too good, and nothing can be promised "

@@ -30,8 +30,8 @@ from surecut.metrics import LinearFractionalMetric, Metric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
 
 PRIOR_SHARE = 0.2
 """The share of the error of a hold-out limit that is spent on the prior, where the metric depends on it."""

@@ -27,10 +27,10 @@ from surecut.constraints import Constraint, Rate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.metrics import Metric
-    from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
 
 Limits = Callable[[Constraint, float], tuple[float, float]]
 """(constraint, error) → lower and upper limit of its quantity."""

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut._kernels import ordered_keys
 from surecut.certificates.cells import cells_of
 from surecut.certificates.counts import at_prior, confusion_at
 from surecut.confusion import Confusion
+from surecut.core.keys import ordered_keys
 from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
 
 COARSE = 200
 """Bins of equal weight over all scores, half of them for each class."""

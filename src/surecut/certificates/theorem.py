@@ -14,7 +14,7 @@ from surecut.certificates.priors import PRIORS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric, MetricConstants
 
 

@@ -28,8 +28,8 @@ from surecut.metrics import LinearFractionalMetric, Metric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
 
 STEPS_SHARE = 0.2
 """The share of the error of a regret bound that is spent on what lies between two thresholds."""

@@ -21,9 +21,9 @@ from surecut.study.commands import app as study
 
 if TYPE_CHECKING:
     from surecut.cli.files import Rows
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.metrics import Metric
-    from surecut.multilabel.cut import MultilabelCut
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
@@ -246,7 +246,7 @@ def tune(
 
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
-    from surecut.cut import require_folder
+    from surecut._files import require_folder
     from surecut.metrics import get_metric
 
     with _explained(context):
@@ -427,7 +427,7 @@ def certify(
         from surecut.cli import printing
         from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Table
-        from surecut.multilabel.cut import MultilabelCut
+        from surecut.decisions.multilabel import MultilabelCut
 
         if by is not None and groups is not None:
             raise ValueError("--by and --groups do not go together: certify rows of groups from Python, by matrices")
@@ -497,8 +497,8 @@ def check(
         from surecut.cli import printing
         from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Arrays, Table
-        from surecut.multilabel.cut import MultilabelCut
-        from surecut.tally import ScoreTally
+        from surecut.core.tally import ScoreTally
+        from surecut.decisions.multilabel import MultilabelCut
 
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
 

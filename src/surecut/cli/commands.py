@@ -18,14 +18,15 @@ from surecut.cli import printing
 from surecut.cli.files import SCORE_NAMES, missing_sql
 from surecut.cli.positives import TableError
 from surecut.constraints import parse_constraints
-from surecut.cut import Cut
-from surecut.frames.text_numbers import literal, quoted
+from surecut.core.rules import Objective
+from surecut.core.tally import ScoreTally
+from surecut.decisions import saving, sql
+from surecut.decisions.cut import Cut
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.frames.tuning import tune_frame
 from surecut.multilabel.averaging import tune_tallies
-from surecut.multilabel.cut import SCHEMA, MultilabelCut
 from surecut.multilabel.smoothing import shrunken_cut
-from surecut.search import Objective
-from surecut.tally import ScoreTally
+from surecut.sources.text_numbers import literal, quoted
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
@@ -139,7 +140,7 @@ def tuned_by(
     tallies = _tallies_by(found)
     asked: dict[str, Any] = {"average": average, "constraint": constraint, "shrinkage": kappa}
     cuts = [tune_tallies(tallies, found.group_names, metric=metric, **asked) for metric in metrics]
-    return TunedLabels([replace(cut, pos_label=rows.pos_label) for cut in cuts], tallies)
+    return TunedLabels([cut.with_sample(pos_label=rows.pos_label) for cut in cuts], tallies)
 
 
 def _tallies_by(found: Arrays) -> list[ScoreTally]:
@@ -180,12 +181,12 @@ def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] |
         constraint=constraint,
         **options,
     )
-    return [replace(cut, pos_label=rows.pos_label) for cut in found.values()]
+    return [cut.with_sample(pos_label=rows.pos_label) for cut in found.values()]
 
 
 def is_multilabel(path: Path) -> bool:
     """Whether a saved cut is one of many labels."""
-    return path.suffix == ".parquet" or (path.is_file() and SCHEMA in path.read_text("utf-8", errors="replace"))
+    return saving.is_saved_as(path, saving.MULTILABEL_CUT)
 
 
 def apply_cut(
@@ -231,7 +232,7 @@ def apply_cut(
 def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:
     if by:
         raise ValueError(f"{path} holds a single cut: leave out --by")
-    return cut.to_sql_of(number, "duckdb")
+    return sql.reaches(number, cut.threshold, sql.DIALECTS["duckdb"])
 
 
 def _predicted_by(table: Table, cut: MultilabelCut, path: Path, number: str, by: Sequence[str]) -> str:

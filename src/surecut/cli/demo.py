@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.cut import require_folder, write_whole
+from surecut._files import require_folder, write_whole
+from surecut.core.tally import ScoreTally
 from surecut.metrics import AM, Accuracy, FBeta, Jaccard, Metric, Utility
-from surecut.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
 
 METRICS: dict[str, Metric] = {
     "accuracy": Accuracy(),

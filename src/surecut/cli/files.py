@@ -24,12 +24,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from surecut._files import replaced
 from surecut._inputs import require_positives
 from surecut.cli.positives import TableError, as_label, positive_of, some
-from surecut.cut import replaced
-from surecut.frames.columns import is_nan_sql
-from surecut.frames.paths import described, files_of, is_same_file, names_sql, opened_parquet, own_columns
-from surecut.frames.text_numbers import literal, quoted, text_numbers
+from surecut.sources.columns import is_nan_sql
+from surecut.sources.paths import described, files_of, is_same_file, names_sql, opened_parquet, own_columns
+from surecut.sources.text_numbers import literal, quoted, text_numbers
 
 if TYPE_CHECKING:
     import duckdb

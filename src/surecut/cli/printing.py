@@ -13,15 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from surecut.constraints import listed
-from surecut.cut import amount, label_text, label_to_json, number_to_json, positives_worth
+from surecut.decisions.saving import label_to_json, number_to_json
+from surecut.decisions.wording import amount, label_text, positives_worth
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.drift import DriftReport, LabelDrift
     from surecut.cli.files import Rows
-    from surecut.cut import Cut
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
 
 WIDE = 10_000
 """Columns of a pipe: nothing is wrapped or cut off where a program reads."""

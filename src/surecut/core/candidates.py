@@ -129,7 +129,10 @@ class Candidates:
 
         The value is NaN where the metric is undefined on these rows.
         """
-        confusion = self.confusion[self.at(cut.threshold)]
+        return self.cut_with(cut, self.confusion[self.at(cut.threshold)])
+
+    def cut_with(self, cut: Cut, confusion: Confusion) -> Cut:
+        """The threshold of a cut that was tuned elsewhere, with what it does to the rows of this sample."""
         try:
             cut.metric.check_classes(confusion.positives, confusion.negatives)
             value = float(cut.metric.evaluate(confusion))

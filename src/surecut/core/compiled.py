@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NONE, NO_BINS, SEVERAL
+from surecut.core.kernels import NO_BINS, NONE, SEVERAL, FirstBins, Kernels, KeyRanges
 from surecut.core.keys import (
     CLASS_BIT,
     HALF_WORD,
@@ -96,7 +96,9 @@ def _histogram(
     return bits.size - known, nans, checksum
 
 
-def _inside(bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, buffer: Any, out: Any) -> Any:
+def _inside(
+    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, buffer: Any, out: Any
+) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
     None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the rows

@@ -23,17 +23,13 @@ from surecut._inputs import as_doubles
 from surecut.core.counts import range_of
 from surecut.core.keys import (
     CLASS_BIT,
-    HALF_WORD,
     INF,
-    INFINITY,
     KEY_OF_INFINITY,
     KEY_OF_MINUS_INFINITY,
     KEY_OF_MINUS_ZERO,
     LARGEST,
     LARGEST_FINITE,
-    LOW_WORD,
     MAGNITUDE,
-    POSITIVE_MARK,
     SIGN,
     SIGN_SHIFT,
     ordered_keys,

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from surecut.core.entries import Entries, concatenated
-
-GROUP = 64
-"""So many neighbouring entries are judged as one, since most groups hold no better cut either."""
+from surecut.core.settings import settings
 
 
 class Memory:
@@ -73,10 +71,10 @@ class Counted:
 
     resolvable_rows = float("inf")
 
-    def __init__(self, entries: Entries, dtype: np.dtype[Any], *, refines: bool = True, group: int = GROUP) -> None:
+    def __init__(self, entries: Entries, dtype: np.dtype[Any], *, refines: bool = True) -> None:
         self.dtype, self.refines = dtype, refines
         self._entries = entries
-        self._memory = Memory(group)
+        self._memory = Memory(settings().group)
 
     def count(self, every: bool = False) -> Entries:
         return self._memory.grouped(self._entries) if self.refines and not every else self._entries

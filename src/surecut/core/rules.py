@@ -96,12 +96,15 @@ class Objective:
         return defined
 
     def check(self, totals: NDArray[Any]) -> None:
-        """Raise where the metric is undefined for want of a class on the only sample, or grows with errors on any."""
-        if len(totals) == 1:
-            negatives, positives = totals[0]
-            self.metric.check_classes(positives, negatives)
-            self.metric.check_monotone(self._priors(totals)[0])
-        elif (defined := self.has_classes(totals)).any():
+        """Raise where the metric is undefined on the only sample, for want of a class, or grows with errors there."""
+        negatives, positives = totals[0]
+        self.metric.check_classes(positives, negatives)
+        self.metric.check_monotone(self._priors(totals)[0])
+
+    def check_each(self, totals: NDArray[Any]) -> None:
+        """Raise where the metric grows with errors on any of the samples that have the classes it needs."""
+        defined = self.has_classes(totals)
+        if defined.any():
             self.metric.check_monotone(self._priors(totals[defined]))
 
     def rounding(self, totals: NDArray[Any], weighted: bool) -> Any:

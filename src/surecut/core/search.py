@@ -87,7 +87,7 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
     """
     entries = source.count(every=not all(objective.can_be_bounded for objective in objectives))
     for objective in objectives:
-        objective.check(entries.totals)
+        (objective.check if names is None else objective.check_each)(entries.totals)
     while True:
         verdicts = [rules.judge(entries, objective) for objective in objectives]
         unresolved = np.logical_or.reduce([verdict.unresolved for verdict in verdicts])
@@ -118,10 +118,11 @@ def _require_feasible(source: Source, found: Found, names: Sequence[Any] | None)
         return
     sample = int(unmet.argmax())
     entries = found.entries
-    if entries.of_sample(sample).rows.sum() > source.resolvable_rows:
+    own = entries.of_sample(sample)
+    if objective.constraints and own.rows.sum() > source.resolvable_rows:
         error: ValueError = InfeasibleError(f"no cut meets {listed(objective.constraints)}")
     else:
-        own = source.count(every=True).of_sample(sample)
+        own = source.count(every=True).of_sample(sample) if objective.constraints else own
         error = rules.infeasible(objective, own.edges, int(own.rows.sum()))
     if names is not None:
         others = f" (and {unmet.sum() - 1} other labels)" if unmet.sum() > 1 else ""

@@ -14,11 +14,11 @@ from surecut._inputs import (
     as_labels,
     as_scores,
     as_weights,
+    plain_label,
     require_no_nan,
     require_same_length,
     settle_absence,
 )
-from surecut._inputs import plain_label
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
 from surecut.core.entries import Entries

@@ -15,17 +15,19 @@ import numpy as np
 from surecut._inputs import as_labels, as_scores, as_weights, check_missing, settle_absence
 from surecut._missing import Missing
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.cut import Cut
-from surecut.frames.columns import Columns, is_nan
+from surecut.core.candidates import cut_of
+from surecut.core.rules import Objective
+from surecut.core.search import search
+from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
-from surecut.rows import ArrayRows
-from surecut.search import Objective, search
+from surecut.multilabel.averaging import tuned
+from surecut.sources.arrays import ArraySource
+from surecut.sources.columns import Columns, is_nan
 from surecut.tuning import MetricLike, distinct_names
 
 if TYPE_CHECKING:
-    from surecut.frames.grouped import GroupedRows
-    from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
+    from surecut.decisions.multilabel import MultilabelCut
+    from surecut.sources.engines import EngineRows
 
 ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
 
@@ -108,12 +110,18 @@ def tune_frame(
             raise ValueError(f'average must be "macro" or "micro", got {average!r}')
         if return_tally:
             raise ValueError("return_tally=True goes with one cut for all rows: leave out by=")
-        from surecut.frames.by_group import tune_groups
+        from surecut.sources.engines import EngineGroups
 
-        cuts = tune_groups(_grouped_rows(frame, columns, missing, objectives), objectives, average)
+        groups = EngineGroups(_engine_rows(frame, columns, missing, objectives))
+        cuts = [tuned(groups, 0.0, objective, groups.names, average) for objective in objectives]
+    elif return_tally:
+        tally = _source(frame, columns, missing, objectives).tally()
+        cuts = [tally.best_cut(objective.metric, objective.constraints) for objective in objectives]
     else:
-        cuts, tally = _best_cuts(_source(frame, columns, missing, objectives), objectives, return_tally)
-    cuts = [replace(cut, pos_label=pos_label) for cut in cuts]
+        source = _source(frame, columns, missing, objectives)
+        every = search(source, objectives)
+        cuts = [cut_of(found, source.sample) for found in every]
+    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
     result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
     return (result, replace(tally, pos_label=pos_label)) if return_tally and tally is not None else result
 
@@ -143,7 +151,7 @@ def apply_frame(
     if not isinstance(cut, Cut):
         if not keys:
             raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
-        from surecut.frames.engine_tables import with_thresholds
+        from surecut.sources.engine_tables import with_thresholds
 
         return with_thresholds(wrapped, cut, value, keys, name)
     if keys:
@@ -158,36 +166,27 @@ def _accepted(value: Any, threshold: float) -> Any:
     return nw.when((value >= threshold) & ~is_nan(value)).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
-def _best_cuts(source: Any, objectives: list[Objective], with_tally: bool) -> tuple[list[Cut], ScoreTally | None]:
-    if with_tally or not all(objective.can_be_bounded for objective in objectives):
-        tally: ScoreTally = source.tally()
-        return [tally.candidates.best_cut(one.metric, one.constraints) for one in objectives], tally
-    from surecut.frames.grouped import GroupedRows, search_groups
-
-    if isinstance(source, GroupedRows):
-        return search_groups(source, objectives), None
-    return search(source, objectives), None
-
-
 def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> Any:
     """The rows of a frame, as a search can ask for them."""
     frame = _native(frame)
     reader = _reader(frame, columns)
     if reader is not None:
-        from surecut.frames.batches import BatchRows
+        from surecut.sources.batches import BatchSource
 
-        return BatchRows(reader, columns, missing, objectives)
+        return BatchSource(reader, columns, missing, objectives)
     wrapped = _wrapped(frame)
     if isinstance(wrapped, nw.DataFrame):
-        return _array_rows(wrapped, columns, missing, objectives)
-    return _grouped_rows(wrapped, columns, missing, objectives)
+        return _array_source(wrapped, columns, missing, objectives)
+    from surecut.sources.engines import EngineSource
+
+    return EngineSource(_engine_rows(wrapped, columns, missing, objectives))
 
 
-def _grouped_rows(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> GroupedRows:
-    from surecut.frames.grouped import GroupedRows
+def _engine_rows(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> EngineRows:
+    from surecut.sources.engines import EngineRows
 
     wrapped = _wrapped(frame, columns.score, columns.weight, needed=columns.names)
-    return GroupedRows(wrapped.lazy(), columns, missing, tuple(objective.metric for objective in objectives))
+    return EngineRows(wrapped.lazy(), columns, missing, tuple(objective.metric for objective in objectives))
 
 
 def _native(frame: Any) -> Any:
@@ -250,12 +249,12 @@ def _readers(what: str, *needed: str) -> Any:
     for library in needed or ("pyarrow", "duckdb"):
         if importlib.util.find_spec(library) is None:
             raise ImportError(f"reading {what} needs {library}: pip install surecut[files]")
-    from surecut.frames import readers
+    from surecut.sources import readers
 
     return readers
 
 
-def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]) -> ArrayRows:
+def _array_source(frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]) -> ArraySource:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
     if not len(frame):
@@ -277,7 +276,7 @@ def _array_rows(frame: nw.DataFrame[Any], columns: Columns, missing: str, object
     settle_absence(labels.absent, [objective.metric for objective in objectives])
     scores = as_scores(column(columns.score), columns.score)
     weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
-    return ArrayRows.of(scores, labels, weights)
+    return ArraySource(scores, labels, weights)
 
 
 def _is_absent(series: nw.Series[Any]) -> Any:

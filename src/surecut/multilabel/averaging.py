@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
+from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut.averages import AVERAGES, averaged_value
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
+from surecut.core.rules import Objective
+from surecut.core.search import search
+from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import get_metric
-from surecut.multilabel.cut import AVERAGES, MultilabelCut, averaged_value
-from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.multilabel.samples import best_samples_cut
 from surecut.multilabel.shrinkage import check_shrinkage
 from surecut.multilabel.smoothing import Smoothed
-from surecut.multilabel.sources import LabelSource, TallySource, label_source, no_labels
-from surecut.search import Objective
+from surecut.sources.labels import LabelSource, TallySource, best_cuts
+from surecut.sources.matrices import label_source, no_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
     from surecut.tuning import MetricLike
 
 
@@ -88,7 +91,7 @@ def tune_thresholds(
         cut = best_samples_cut(truth, scores, weights, objective, zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
         return replace(found, zero_division=float(zero_division))
-    return _tuned(source, kappa, objective, names, average)
+    return tuned(source, kappa, objective, names, average)
 
 
 def check_request(average: str, constraints: Sequence[Constraint], shrinkage: Any) -> float | str:
@@ -202,34 +205,41 @@ def tune_tallies(
         raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
     if any(tally.given_prior is not None for tally in tallies):
         raise ValueError("a prior that is given is for a single cut, not for many labels: tune each tally by itself")
-    found = _tuned(TallySource(tallies), kappa, objective, names, average)
+    found = tuned(TallySource(tallies), kappa, objective, names, average)
     return replace(found, pos_label=tallies[0].pos_label)
 
 
-def _tuned(
+def tuned(
     source: LabelSource, kappa: float | str, objective: Objective, names: tuple[Any, ...], average: str
 ) -> MultilabelCut:
+    """The thresholds of labels, wherever their scores are."""
     if kappa != 0:
         return _shrunken(source, kappa, objective, names, average)
     if average == "macro":
         return _macro(source, objective, names)
-    pooled = source.pooled_cut(objective)
-    return _with_one_threshold(source, pooled.threshold, pooled.interval, pooled.value, objective, names, average)
+    pooled = _pooled_cut(source, objective)
+    return _with_one_threshold(source, *pooled, objective, names, average)
 
 
 def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) -> MultilabelCut:
-    cuts = source.best_cuts(objective, names)
+    cuts = best_cuts(source, objective, names)
     thresholds, intervals, confusion = cuts.thresholds, cuts.intervals, cuts.confusion
     shared = None
     if not cuts.defined.all():
-        pooled = source.pooled_cut(objective)
-        shared = pooled.threshold
+        shared, interval, _ = _pooled_cut(source, objective)
         thresholds = np.where(cuts.defined, thresholds, shared)
-        intervals = np.where(cuts.defined[:, None], intervals, pooled.interval)
+        intervals = np.where(cuts.defined[:, None], intervals, interval)
         confusion = source.confusion_at(thresholds)
-    return _result(
-        source, objective, names, "macro", thresholds, intervals, confusion, shared=shared, checksums=cuts.checksums
-    )
+    return _result(source, objective, names, "macro", thresholds, intervals, confusion, shared=shared)
+
+
+def _pooled_cut(source: LabelSource, objective: Objective) -> tuple[float, tuple[float, float], float]:
+    """Threshold, interval and value of the best cut of all labels' scores taken together."""
+    pooled = source.pooled()
+    (found,) = search(pooled, [objective])
+    placed = found.placed()
+    interval = float(placed.lower[0]), float(placed.upper[0])
+    return float(placed.thresholds[0]), interval, float(found.verdict.value[0])
 
 
 def _with_one_threshold(
@@ -285,7 +295,6 @@ def _result(
     *,
     value: float | None = None,
     shared: float | None = None,
-    checksums: Any = None,
 ) -> MultilabelCut:
     return MultilabelCut.at(
         confusion,
@@ -299,8 +308,8 @@ def _result(
         shared_threshold=shared,
         constraints=objective.constraints,
         weighted=source.weighted,
-        checksums=source.checksums() if checksums is None else checksums,
-        seen=(source.seen(),),
+        checksums=source.checksums(),
+        seen=source.seen(),
     )
 
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut.core.keys import scores_of_keys
 from surecut.multilabel.blocks import Atoms, Correction, corrections
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
 
 LEAST_POSITIVES = 8
 """Of a label with fewer its own rows refute nothing."""
@@ -74,6 +77,30 @@ class Groups:
         padded = np.zeros(inside.shape)
         padded[inside] = values[(self.starts[labels][:, None] + position)[inside]]
         return padded
+
+
+def grouped(entries: Entries) -> Groups:
+    """Scores in few groups per label. Rows of one score are not divided: a group begins where a score does."""
+    if not len(entries):
+        none = np.zeros(0)
+        return Groups(np.zeros_like(entries.starts), none, none, none, np.inf, -np.inf)
+    above = np.concatenate(([0], np.cumsum(entries.rows.sum(axis=1))))  # rows before each score
+    sizes = np.diff(above[entries.starts])
+    edges = [
+        (above[entries.starts[:-1]][sizes == size][:, None] + group_edges(size)).ravel()
+        for size in np.unique(sizes[sizes > 0]).tolist()
+    ]
+    first = np.unique(np.searchsorted(above, np.concatenate(edges), side="right") - 1)
+    middle = (above[first] + above[np.append(first[1:], len(entries))]) // 2
+    by_class = np.add.reduceat(entries.weight.astype(float), first, axis=0)
+    return Groups(
+        starts=np.searchsorted(first, entries.starts),
+        scores=scores_of_keys(entries.low[np.searchsorted(above, middle, side="right") - 1]),
+        negative=by_class[:, 0],
+        positive=by_class[:, 1],
+        lowest=float(scores_of_keys(entries.low.min(keepdims=True))[0]),
+        highest=float(scores_of_keys(entries.low.max(keepdims=True))[0]),
+    )
 
 
 def group_edges(entries: int) -> NDArray[np.int64]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.candidates import Candidates, Hull
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import MultilabelCut
-from surecut.multilabel.search import has_classes
-from surecut.tally import tally_rows
+from surecut.core.candidates import Hull
+from surecut.core.rules import Objective
+from surecut.core.tally import tally_rows
+from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
 
 
@@ -59,7 +59,7 @@ class LabelHulls:
             )
         nothing = [hull.confusion[0] for hull in self.of_label]
         totals = np.array([(confusion.negatives, confusion.positives) for confusion in nothing])
-        defined = has_classes(metric, totals) & (average == "macro")
+        defined = Objective(metric).has_classes(totals) & (average == "macro")
         pooled = None if defined.all() else self.pooled.best_cut(metric)
         cuts = [
             hull.best_cut(metric) if defined[i] or pooled is None else self._at(pooled, i)
@@ -74,10 +74,5 @@ class LabelHulls:
     def _at(self, pooled: Cut, label: int) -> Cut:
         """The pooled cut with one label's counts."""
         vertex = int(np.flatnonzero(self.pooled.accepted == pooled.interval[1])[0])
-        here = Candidates(
-            accepted=np.array([pooled.interval[1]]),
-            rejected=np.array([pooled.interval[0]]),
-            confusion=self.at_pooled[label][[vertex]],
-            sample=self.of_label[label].sample,
-        )
-        return here.cut_at(pooled)
+        hull = self.of_label[label]
+        return hull.cut_with(pooled, self.at_pooled[label][vertex])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.multilabel.matrices import is_sparse
+from surecut._matrices import is_sparse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def is_multilabel(y: Any, average: str | None) -> bool:
 
 def checked_indicators(y: Any) -> Any:
     """A multilabel target of 0 and 1 as an array or a CSR array; frames lose their names."""
-    from surecut.multilabel.matrices import label_matrix
+    from surecut._matrices import label_matrix
 
     matrix, _ = label_matrix(y, name="y")
     return matrix.tocsr() if is_sparse(matrix) else np.asarray(matrix).astype(np.int64, copy=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from surecut.cut import label_text
+from surecut.decisions.wording import label_text
 from surecut.report.summary import TITLES
 
 if TYPE_CHECKING:
-    from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.multilabel import MultilabelCut
 
 MOST = 2_000
 """Labels on the page: those with the most positives."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surecut.cut import write_whole
+from surecut._files import write_whole
 
 if TYPE_CHECKING:
     from surecut.report.labels import LabelsSummary

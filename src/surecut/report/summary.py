@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
-from surecut.candidates import ROUNDING, TIE, Candidates, Hull, place
 from surecut.certificates.uniform import curve_band
-from surecut.cut import label_text, positives_worth
-from surecut.metrics import CATALOGUE, LinearFractionalMetric, Metric, get_metric
-from surecut.tally import ScoreTally
+from surecut.core.candidates import Candidates, Hull
+from surecut.core.rules import TIE, place
+from surecut.core.tally import ScoreTally
+from surecut.decisions.wording import label_text, positives_worth
+from surecut.metrics import CATALOGUE, NOISE, LinearFractionalMetric, Metric, get_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.confusion import Confusion
-    from surecut.cut import Cut
+    from surecut.decisions.cut import Cut
     from surecut.tuning import MetricLike
 
 ALL_CUTS_UP_TO = 2_000
@@ -195,7 +196,7 @@ def summarize(
     at = _grid(candidates, tally.hull, [cut, *best], axis)
     chosen = _position(candidates, cut.threshold)
     confusion = candidates.confusion[at]
-    prior = candidates.sample.given_prior
+    prior = candidates.given_prior
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
     return Summary(
         title=title,
@@ -229,13 +230,13 @@ def summarize(
             shrinkage=positives_worth(cut.shrinkage) if cut.shrinkage else "",
         ),
         tie=TIE,
-        rounding=ROUNDING,
+        rounding=NOISE,
         surecut_version=__version__,
     )
 
 
 def _placed(candidates: Candidates, which: int) -> float:
-    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.sample.dtype)
+    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.dtype)
 
 
 def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:

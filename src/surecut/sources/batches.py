@@ -533,9 +533,7 @@ def _spread(scores: NDArray[np.float64], size: int = 4096) -> NDArray[np.float64
     return scores[:: max(1, len(scores) // size)] if len(scores) else np.zeros(1)
 
 
-def _around_the_best(
-    values: NDArray[np.float64], rows: NDArray[np.int64], share: float
-) -> tuple[int, int]:
+def _around_the_best(values: NDArray[np.float64], rows: NDArray[np.int64], share: float) -> tuple[int, int]:
     """First and last of the bins around the best edge that hold the best cuts, and no more than a share of all rows."""
     best = int(values.argmax())
     upward = np.maximum.accumulate(values)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
-from surecut.frames.columns import is_nan
+from surecut.sources.columns import is_nan
 
 if TYPE_CHECKING:
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
 
 THRESHOLD, POSITION = "surecut_threshold", "surecut_position"
 

@@ -43,9 +43,7 @@ WIDE = 16
 SHRUNK = 0.75
 """Where more than this share of the rows stays unresolved, dividing again does not help: they are tied, or as good."""
 
-NEGATIVE, POSITIVE, MINUS_ONE, INVALID, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(
-    11
-)
+NEGATIVE, POSITIVE, MINUS_ONE, INVALID, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(11)
 """What a row is. Only the first three are counted in bins."""
 
 SCORE, LABEL, WEIGHT, KIND, BIN = "surecut_score", "surecut_label", "surecut_weight", "surecut_kind", "surecut_bin"
@@ -365,7 +363,12 @@ class EngineSource:
         return self._groups.number_of(answer)
 
     def _level(
-        self, frame: nw.LazyFrame[Any], by: list[str], answer: nw.DataFrame[Any], sample: NDArray[np.int64], samples: int
+        self,
+        frame: nw.LazyFrame[Any],
+        by: list[str],
+        answer: nw.DataFrame[Any],
+        sample: NDArray[np.int64],
+        samples: int,
     ) -> Entries:
         """What was counted in bins, with tags by which they can be divided."""
         entries, home = entries_of(answer, sample, samples, self._rows.weighted)

@@ -76,7 +76,7 @@ class LabelSource(ABC):
 
     def part(self, labels: slice, objective: Objective) -> Source:
         """A block as a source of as many samples."""
-        return Counted(self.entries(labels), self.dtype, group=self.settings.group)
+        return Counted(self.entries(labels), self.dtype)
 
     def blocks_for(self, objective: Objective) -> list[slice]:
         """The blocks that `part` is asked for."""
@@ -164,7 +164,7 @@ class TallySource(LabelSource):
         return [block for start, end in itertools.pairwise(edges) for block in runs(start, end, at_once)]
 
     def part(self, labels: slice, objective: Objective) -> Source:
-        return Counted(self.entries(labels), self.tallies[labels.start].dtype, group=self.settings.group)
+        return Counted(self.entries(labels), self.tallies[labels.start].dtype)
 
     def entries(self, labels: slice) -> Entries:
         some = self.tallies[labels]
@@ -178,7 +178,7 @@ class TallySource(LabelSource):
 
     def pooled(self) -> Source:
         pooled = sum(self.tallies[1:], self.tallies[0])
-        return Counted(pooled.entries, pooled.dtype, group=self.settings.group)
+        return Counted(pooled.entries, pooled.dtype)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         return stacked(

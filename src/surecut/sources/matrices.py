@@ -13,7 +13,7 @@ from surecut._matrices import is_sparse
 from surecut.confusion import Confusion
 from surecut.core.counts import Counts
 from surecut.core.entries import Entries
-from surecut.core.kernels import FirstBins, Kernels, KeyRanges, compiled, first_bins, NumpyKernels
+from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NumpyKernels, compiled, first_bins
 from surecut.core.keys import ordered_keys, row_marks
 from surecut.core.memory import Counted
 from surecut.core.search import Source

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from surecut._inputs import LARGEST_EXACT_INTEGER
-from surecut.frames.text_numbers import literal, quoted
+from surecut.sources.text_numbers import literal, quoted
 
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 BITS |= {f"U{name}": bits for name, bits in BITS.items()}

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, not_doubles
 from surecut._warnings import warn_caller
-from surecut.frames.batches import BATCH, Range
-from surecut.frames.columns import Columns
-from surecut.frames.paths import NOTHING, Opened, common_type, files_of, opened_csv, opened_parquet
-from surecut.frames.text_numbers import quoted, text_numbers
+from surecut.core.settings import settings
+from surecut.sources.batches import Range
+from surecut.sources.columns import Columns
+from surecut.sources.paths import NOTHING, Opened, common_type, files_of, opened_csv, opened_parquet
+from surecut.sources.text_numbers import quoted, text_numbers
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class ArrowReader:
 
     def read(self, within: Range | None = None) -> Iterator[pa.RecordBatch]:
         if isinstance(self.data, pa.Table):
-            yield from self.data.select(self.columns.names).to_batches(max_chunksize=BATCH)
+            yield from self.data.select(self.columns.names).to_batches(max_chunksize=settings().batch)
         else:
-            yield from self.data.to_batches(columns=self.columns.names, batch_size=BATCH)
+            yield from self.data.to_batches(columns=self.columns.names, batch_size=settings().batch)
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ class PolarsReader:
         if within is not None and not frame.collect_schema()[self.columns.score].is_decimal():
             frame = frame.filter(polars.col(self.columns.score).cast(polars.Float64).is_between(*within))
         if hasattr(frame, "collect_batches"):
-            pieces = frame.collect_batches(chunk_size=BATCH, maintain_order=False)
+            pieces = frame.collect_batches(chunk_size=settings().batch, maintain_order=False)
         else:
             pieces = [frame.collect()]
         for piece in pieces:
-            yield from piece.to_arrow().to_batches(max_chunksize=BATCH)
+            yield from piece.to_arrow().to_batches(max_chunksize=settings().batch)
 
     def _selected(self) -> Any:
         return self.frame.select(self.columns.names)
@@ -296,8 +297,8 @@ def _connected() -> Any:
 
 def _arrow_reader(relation: Any) -> pa.RecordBatchReader:
     if hasattr(relation, "to_arrow_reader"):
-        return relation.to_arrow_reader(BATCH)
-    return relation.fetch_arrow_reader(BATCH)
+        return relation.to_arrow_reader(settings().batch)
+    return relation.fetch_arrow_reader(settings().batch)
 
 
 def _double(number: float) -> str:

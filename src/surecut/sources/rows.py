@@ -195,9 +195,7 @@ class RowSource(ABC):
             return self._in_scores(wide, self.kept.collect(low, high))
         rows = int(wide.rows.sum())
         is_flat = self.sorts_flat_curves and rows * self.settings.flat_share > self._rows
-        few = max(
-            self.settings.sorted_at_once, min(self._rows // self.settings.sorted_share, self.settings.kept_rows)
-        )
+        few = max(self.settings.sorted_at_once, min(self._rows // self.settings.sorted_share, self.settings.kept_rows))
         if rows > few and not is_flat:
             if not wide.exact.all():
                 return self._drawn_in(wide)
@@ -225,9 +223,7 @@ class RowSource(ABC):
         occupied = counts.occupied[::-1]
         low, high = parts.ends(occupied)
         counts = counts[occupied]
-        return self._memory.grouped(
-            Entries.of(low, high, counts.rows, counts.weight, starts=_starts_within(wide, low))
-        )
+        return self._memory.grouped(Entries.of(low, high, counts.rows, counts.weight, starts=_starts_within(wide, low)))
 
     def _parts(self, wide: Entries) -> Parts:
         """Into what some entries are divided. Neighbours of one width, a power of two, are divided as one."""

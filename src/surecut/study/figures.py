@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from surecut.cut import write_whole
+from surecut._files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

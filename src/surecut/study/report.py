@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surecut.cut import write_whole
+from surecut._files import write_whole
 from surecut.study import NAMES, get_experiment
 from surecut.study.experiment import Verdict
 from surecut.study.store import RESULTS, Store, StoreError

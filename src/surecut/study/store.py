@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surecut.cut import write_whole
+from surecut._files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

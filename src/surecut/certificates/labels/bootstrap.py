@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.averages import averaged_value
 from surecut.certificates.bootstrap import FEWEST, FEWEST_GROUPS, require_enough, require_filled
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, Certificate
@@ -13,14 +14,13 @@ from surecut.certificates.labels.values import average_certificate, row_values
 from surecut.certificates.resampling import Resampled
 from surecut.confusion import Confusion
 from surecut.multilabel.averaging import tune_thresholds
-from surecut.multilabel.cut import averaged_value
 from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.certificates.labels.rows import LabelRows
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
 
 RETUNED = 50
 """Resamples on which the thresholds are tuned anew."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import require_same_length
+from surecut.averages import averaged_value
 from surecut.certificates.cells import cells_of, group_codes
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import frequencies, require_whole
@@ -19,13 +20,12 @@ from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
 from surecut.certificates.labels.values import average_certificate
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import averaged_value
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.multilabel.cut import MultilabelCut
-    from surecut.tally import ScoreTally
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.multilabel import MultilabelCut
 
 
 def certify_labels(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.averages import averaged_value, undefined_labels
 from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
@@ -25,7 +26,7 @@ from surecut.certificates.labels.values import average_certificate, row_values
 from surecut.certificates.priors import value_range
 from surecut.certificates.promises import label_promises
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import MultilabelCut, averaged_value, undefined_labels
+from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

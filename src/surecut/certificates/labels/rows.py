@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut._kernels import ordered_keys
+from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.counts import require_counts, require_whole
-from surecut.multilabel.matrices import aligned, is_sparse, label_matrix, score_matrix
-from surecut.multilabel.sources import label_source
-from surecut.tally import ScoreTally, tally_rows
+from surecut.core.keys import ordered_keys
+from surecut.core.tally import ScoreTally, tally_rows
+from surecut.sources.matrices import label_source
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
 
 
 def told_apart(cut: MultilabelCut) -> NDArray[np.bool_]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surecut import theory
+from surecut.averages import undefined_labels
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.priors import PRIORS, value_range
 from surecut.certificates.theorem import change_with_prior, theorem_bound
 from surecut.metrics import NoTheoremError
-from surecut.multilabel.cut import undefined_labels
 
 if TYPE_CHECKING:
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
 
 
 def theorem_labels(cut: MultilabelCut, error: float) -> tuple[float, float, float]:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.averages import undefined_labels
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import least_shares, share_limits
 from surecut.certificates.priors import PRIORS, require_monotone, value_range, worst_over_priors
 from surecut.certificates.uniform import uniform_regret, uniform_value_limits
-from surecut.multilabel.cut import undefined_labels
 from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.confusion import Confusion
+    from surecut.core.tally import ScoreTally
     from surecut.metrics import Metric
-    from surecut.tally import ScoreTally
 
 THRESHOLDS = 1024
 """Thresholds at which the bands of all labels are averaged."""

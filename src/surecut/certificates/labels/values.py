@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut.averages import undefined_labels
 from surecut.certificates.certificate import ONE_MODEL, Certificate
 from surecut.confusion import Confusion
-from surecut.multilabel.cut import undefined_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.certificates.cells import ClusterCells
-    from surecut.multilabel.cut import MultilabelCut
+    from surecut.decisions.multilabel import MultilabelCut
 
 ANY_LABELS = "nothing is assumed of how the labels of one row depend on each other"
 

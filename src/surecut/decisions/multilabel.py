@@ -1,54 +1,32 @@
-"""Tuned thresholds of many labels, with their values and where they came from."""
+"""One threshold for each of many labels, tuned."""
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import check_missing
-from surecut.candidates import fingerprint
-from surecut.confusion import Confusion
-from surecut.constraints import Constraint, listed
-from surecut.cut import (
-    Cut,
-    OtherVersionError,
-    constraint_from_dict,
-    constraint_to_dict,
-    label_from_json,
-    label_to_json,
-    metric_from_dict,
-    metric_to_dict,
-    number_from_json,
-    number_to_json,
-    plain_label,
-    positives_worth,
-    write_whole,
-)
+from surecut._inputs import check_missing, plain_label
+from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
+from surecut.averages import AVERAGES, macro_value, undefined_labels, values_per_label
+from surecut.confusion import Confusion, stacked
+from surecut.constraints import Constraint
+from surecut.decisions import saving, wording
+from surecut.decisions.cut import Cut
 from surecut.metrics import Metric
-from surecut.multilabel.matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
+from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SCHEMA = "surecut/multilabel-cut"
-SCHEMA_VERSION = 3
 NAN_SCORES = (
     'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
 )
-
-AVERAGES = ("macro", "micro", "samples")
-
-NO_POSITIVES, NO_NEGATIVES, UNDEFINED = "no positive row", "no negative row", "the metric is undefined at every cut"
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +162,10 @@ class MultilabelCut:
             seen=_samples(cuts),
         )
 
+    def with_sample(self, **facts: Any) -> MultilabelCut:
+        """The same cut with other facts about its validation rows, as `Cut.with_sample` takes them."""
+        return replace(self, **facts)
+
     @property
     def shared(self) -> dict[Any, str]:
         """Labels that had to take the shared threshold, because the metric is undefined on their rows, and why.
@@ -236,14 +218,16 @@ class MultilabelCut:
             interval=(float(self.intervals[i, 0]), float(self.intervals[i, 1])),
             prior=float(confusion.prior),
             constraints=self.constraints if self.average == "macro" else (),
-            rows=int(self.rows[i]),
-            weighted=self.weighted,
-            out_of_fold=self.out_of_fold,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             calibration=self.calibration,
-            fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
-            pos_label=self.pos_label,
-            seen=tuple(sample.of_label(i) for sample in self.seen),
+            sample=Sample(
+                rows=int(self.rows[i]),
+                weighted=self.weighted,
+                fingerprint=fingerprint(int(self.rows[i]), int(self.checksums[i])) if len(self.checksums) else "",
+                out_of_fold=self.out_of_fold,
+                pos_label=self.pos_label,
+                seen=tuple(sample.of_label(i) for sample in self.seen),
+            ),
         )
 
     def predict(self, scores: Any, *, missing: str = "error") -> Any:
@@ -278,108 +262,55 @@ class MultilabelCut:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON."""
-        path = Path(path)
-        if path.suffix == ".parquet":
-            write_whole(path, self._to_parquet())
-            return
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_whole(path, text.encode())
+        saving.save(path, saving.MULTILABEL_CUT, self._fields(), self._columns())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MultilabelCut:
-        """Read a cut that `save` wrote; anything else is refused with the reason."""
-        path = Path(path)
-        try:
-            document = _read_parquet(path) if path.suffix == ".parquet" else json.loads(path.read_text("utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is not a cut: it is not JSON ({error})") from None
-        try:
-            return cls.from_dict(document)
-        except OtherVersionError as error:
-            raise ValueError(f"{path} {error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{path} is not a multilabel cut: {reason}") from None
+        """Read a cut that `save` wrote; anything else is a `ValueError` that says why."""
+        return saving.load(path, saving.MULTILABEL_CUT, cls.from_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The cut as plain JSON values, one object per label."""
-        columns = self._columns()
-        names = list(columns)
-        return self._head() | {
-            "per_label": [
-                {name: _to_json(value) for name, value in zip(names, row, strict=True)}
-                for row in zip(*columns.values(), strict=True)
-            ]
-        }
+        return saving.to_document(saving.MULTILABEL_CUT, self._fields(), self._columns())
 
     @classmethod
     def from_dict(cls, document: Any) -> MultilabelCut:
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise ValueError(f'expected an object with "schema": "{SCHEMA}"')
-        if document.get("schema_version") != SCHEMA_VERSION:
-            raise OtherVersionError(document.get("schema_version"), SCHEMA_VERSION)
+        """Read what `to_dict` wrote."""
+        saving.check(document, saving.MULTILABEL_CUT)
         if document["average"] not in AVERAGES:
             raise ValueError(f"its average is {document['average']!r}, expected one of {', '.join(AVERAGES)}")
         per_label = document["per_label"]
 
-        def column(name: str) -> list[Any]:
-            return per_label[name] if isinstance(per_label, Mapping) else [row[name] for row in per_label]
-
         def numbers(name: str) -> NDArray[np.float64]:
-            return np.array([number_from_json(value) for value in column(name)])
+            return np.array([saving.number_from_json(value) for value in saving.column(per_label, name)])
 
-        cells = {cell: _cells(column(cell), cell) for cell in ("tp", "fp", "fn", "tn")}
         thresholds = numbers("threshold")
         if np.isnan(thresholds).any() or not len(thresholds):
             raise ValueError("a threshold is NaN" if len(thresholds) else "it has no labels")
-        shared = document["shared_threshold"]
         return cls(
-            labels=tuple(label_from_json(label) for label in column("label")),
+            labels=tuple(saving.label_from_json(label) for label in saving.column(per_label, "label")),
             thresholds=thresholds,
-            value=number_from_json(document["value"]),
-            metric=metric_from_dict(document["metric"]),
+            value=saving.number_from_json(document["value"]),
+            metric=saving.metric_from_dict(document["metric"]),
             average=document["average"],
             per_label=numbers("value"),
-            confusion=Confusion(**cells),
+            confusion=saving.confusions_from_json(per_label),
             intervals=np.column_stack((numbers("lower"), numbers("upper"))),
-            rows=np.array(column("rows"), dtype=np.int64),
-            shared_threshold=None if shared is None else number_from_json(shared),
-            constraints=tuple(map(constraint_from_dict, document["constraints"])),
+            rows=np.array(saving.column(per_label, "rows"), dtype=np.int64),
+            shared_threshold=saving.optional_number(document["shared_threshold"]),
+            constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
             weighted=bool(document["weighted"]),
             out_of_fold=bool(document["out_of_fold"]),
-            checksums=np.array([int(text, 16) for text in column("checksum")], dtype=np.uint64),
+            checksums=np.array([int(text, 16) for text in saving.column(per_label, "checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
             calibration=str(document["calibration"]),
-            zero_division=number_from_json(document["zero_division"]),
-            pos_label=label_from_json(document["pos_label"]),
+            zero_division=saving.number_from_json(document["zero_division"]),
+            pos_label=saving.label_from_json(document["pos_label"]),
             seen=samples_from_json(document["seen"], len(thresholds)),
         )
 
     def __str__(self) -> str:
-        if (self.rows == self.rows[0]).all():
-            rows = f"{self.rows[0]:,} rows{' each' if len(self) > 1 else ''}"
-        else:
-            rows = f"{self.rows.sum():,} rows in all"
-        if self.average == "macro":
-            kind = "each with a threshold of its own" if len(self) > 1 else "with a threshold of its own"
-        else:
-            kind = f"all predicted where score >= {self.thresholds[0]:.6g}"
-        if self.average != "macro" and self.thresholds[0] == math.inf:
-            kind = "none ever predicted"
-        subject = f" subject to {listed(self.constraints)}" if self.constraints else ""
-        notes = []
-        if shared := self.shared:
-            notes.append(f"{len(shared)} took the shared threshold, {self.shared_threshold:.6g}: {_reasons(shared)}")
-        if self.average == "macro" and self.left_out:
-            notes.append(f"{self.left_out} left out of the mean, where {self.metric.name} is undefined")
-        known = self.shrinkage[np.isfinite(self.shrinkage) & (self.shrinkage > 0)]
-        if len(known):
-            least, most = positives_worth(known.min()), positives_worth(known.max())
-            notes.append(f"shrinkage {least if least == most else f'{least} to {most}'}, {self.calibration}")
-        count = f"{len(self):,} label" + ("s" if len(self) > 1 else "")
-        tail = f" ({'; '.join(notes)})" if notes else ""
-        what = f"{'expected ' if self.calibration == 'given' else ''}{self.average} {self.metric.name}"
-        return f"{count}, {kind}: {what} = {self.value:.4f}{subject} on {rows}{tail}"
+        return wording.multilabel_text(self)
 
     def __repr__(self) -> str:
         return f"<MultilabelCut: {self}>"
@@ -401,31 +332,26 @@ class MultilabelCut:
     def _position(self) -> dict[Any, int]:
         return {label: i for i, label in enumerate(self.labels)}
 
-    def _head(self) -> dict[str, Any]:
-        from surecut import __version__
-
+    def _fields(self) -> dict[str, Any]:
         pooled = float(self.confusion.positives.sum() / self.confusion.total.sum())
         return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "surecut_version": __version__,
             "average": self.average,
-            "metric": metric_to_dict(self.metric, pooled),
-            "value": number_to_json(self.value),
-            "shared_threshold": None if self.shared_threshold is None else number_to_json(self.shared_threshold),
-            "constraints": [constraint_to_dict(one, pooled) for one in self.constraints],
+            "metric": saving.metric_to_dict(self.metric, pooled),
+            "value": saving.number_to_json(self.value),
+            "shared_threshold": None if self.shared_threshold is None else saving.number_to_json(self.shared_threshold),
+            "constraints": [saving.constraint_to_dict(one, pooled) for one in self.constraints],
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
-            "zero_division": number_to_json(self.zero_division),
-            "pos_label": 1 if self.pos_label is None else label_to_json(self.pos_label),
+            "zero_division": saving.number_to_json(self.zero_division),
+            "pos_label": saving.positive_to_json(self.pos_label),
             "seen": [sample.to_dict() for sample in self.seen],
         }
 
     def _columns(self) -> dict[str, list[Any]]:
         checksums = self.checksums if len(self.checksums) else np.zeros(len(self), dtype=np.uint64)
         return {
-            "label": [label_to_json(label) for label in self.labels],
+            "label": [saving.label_to_json(label) for label in self.labels],
             "threshold": self.thresholds.tolist(),
             "lower": self.intervals[:, 0].tolist(),
             "upper": self.intervals[:, 1].tolist(),
@@ -436,81 +362,10 @@ class MultilabelCut:
             "checksum": [f"{checksum:016x}" for checksum in checksums.tolist()],
         }
 
-    def _to_parquet(self) -> bytes:
-        pyarrow, parquet = _pyarrow()
-        columns = self._columns()
-        columns["label"] = [json.dumps(label, ensure_ascii=False) for label in columns["label"]]
-        table = pyarrow.table(columns).replace_schema_metadata({SCHEMA: json.dumps(self._head())})
-        buffer = io.BytesIO()
-        parquet.write_table(table, buffer)
-        return buffer.getvalue()
-
-
-def _reasons(shared: Mapping[Any, str], most: int = 5) -> str:
-    """Labels by the reason why they could not be tuned: the first few by name."""
-    by_reason: dict[str, list[str]] = {}
-    for label, reason in shared.items():
-        by_reason.setdefault(reason, []).append(str(label))
-    return ", ".join(
-        f"{reason} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
-        for reason, names in by_reason.items()
-    )
-
 
 def _are_positions(*namings: Sequence[Any]) -> bool:
     """Whether columns or labels are only numbered, so that they are known by their place."""
     return any(list(names) == list(range(len(names))) for names in namings)
-
-
-def stacked(confusions: Sequence[Confusion]) -> Confusion:
-    """Confusions of single labels as one of arrays."""
-    return Confusion(*(np.array([getattr(one, cell) for one in confusions]) for cell in ("tp", "fp", "fn", "tn")))
-
-
-def undefined_labels(
-    metric: Metric, confusion: Confusion, values: NDArray[np.float64] | None = None
-) -> list[tuple[int, str]]:
-    """Positions of the labels on whose rows a metric has no value, and why."""
-    positives, negatives = np.asarray(confusion.positives), np.asarray(confusion.negatives)
-    reasons: dict[int, str] = {}
-    if values is not None:
-        reasons |= dict.fromkeys(np.flatnonzero(np.isnan(values)).tolist(), UNDEFINED)
-    if metric.needs_negatives:
-        reasons |= dict.fromkeys(np.flatnonzero(~(negatives > 0)).tolist(), NO_NEGATIVES)
-    if metric.needs_positives:
-        reasons |= dict.fromkeys(np.flatnonzero(~(positives > 0)).tolist(), NO_POSITIVES)
-    return sorted(reasons.items())
-
-
-def values_per_label(metric: Metric, confusion: Confusion) -> NDArray[np.float64]:
-    """A metric's value for each label; where a class is missing, 0 or NaN, as `MultilabelCut.per_label` says.
-
-    0/0 at a cut that predicts nothing counts 0, as scikit-learn has it.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):  # where a class is missing
-        values = np.array(metric.evaluate(confusion), dtype=float)
-    undefined = [i for i, _ in undefined_labels(metric, confusion)]
-    needs_both = metric.needs_positives and metric.needs_negatives
-    if metric.extremes_at_corners:  # a function of one's own says NaN where it means NaN
-        values[np.isnan(values)] = 0.0
-    values[undefined] = np.nan if needs_both else 0.0
-    return values
-
-
-def macro_value(metric: Metric, per_label: NDArray[np.float64]) -> float:
-    """The mean over the labels whose metric is defined, or counts 0."""
-    known = per_label[~np.isnan(per_label)]
-    if not len(known):
-        raise ValueError(f"{metric.name} is undefined for all {len(per_label)} labels: none has rows of both classes")
-    return float(known.mean())
-
-
-def averaged_value(metric: Metric, average: str, confusion: Confusion) -> float:
-    """The macro or micro value of the labels' confusions; 0 where the micro one is 0/0, as in scikit-learn."""
-    if average == "macro":
-        return macro_value(metric, values_per_label(metric, confusion))
-    value = float(metric.evaluate(Confusion(*(getattr(confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn")))))
-    return 0.0 if math.isnan(value) else value
 
 
 def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: str) -> Any:
@@ -524,17 +379,6 @@ def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: s
     predicted = (scores >= of_entry) & (of_entry < np.inf) & (scores > -np.inf)
     coordinates = (entries.row[predicted], entries.col[predicted])
     return sparse.csr_array((np.ones(int(predicted.sum()), dtype=bool), coordinates), shape=matrix.shape)
-
-
-def _to_json(value: Any) -> Any:
-    return number_to_json(value) if isinstance(value, float) else value
-
-
-def _cells(values: list[Any], name: str) -> NDArray[Any]:
-    cells = np.array(values)
-    if cells.dtype.kind not in "iuf" or not (cells >= 0).all():
-        raise ValueError(f"{name} must be numbers, not negative")
-    return cells
 
 
 def _checksum(name: str) -> int:
@@ -556,24 +400,3 @@ def _samples(cuts: Sequence[Cut]) -> tuple[RowSample, ...]:
         if parts:
             found.append(replace(RowSample.of_labels(parts), role=role))
     return tuple(found)
-
-
-def _read_parquet(path: Path) -> dict[str, Any]:
-    pyarrow, parquet = _pyarrow()
-    try:
-        table = parquet.read_table(path)
-        head = json.loads((table.schema.metadata or {})[SCHEMA.encode()])
-    except (pyarrow.ArrowInvalid, KeyError, json.JSONDecodeError):
-        raise ValueError(f"{path} is not a multilabel cut: it is not a Parquet file that surecut wrote") from None
-    columns = table.to_pydict()
-    columns["label"] = [json.loads(label) for label in columns["label"]]
-    return {**head, "per_label": columns}
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'surecut[files]', or save as JSON") from None
-    return pyarrow, pyarrow.parquet

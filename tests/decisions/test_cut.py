@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surecut import Confusion, Cut, ScoreTally, certify, tune_threshold
-from surecut import cut as cut_module
-from surecut.constraints import parse_constraints
-from surecut.metrics import FBeta, LinearFractional, Tversky, Utility, WeightedAccuracy
+from surecut.constraints import Constraint, parse_constraints
+from surecut.metrics import FBeta, LinearFractional, Metric, Tversky, Utility, WeightedAccuracy
+from surecut.sample import Sample
 
 LABELS, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]
 
@@ -30,7 +30,7 @@ def cut_at(threshold, **fields):
         "confusion": Confusion(2, 1, 0, 1),
         "interval": (-math.inf, threshold),
         "prior": 0.5,
-        "rows": 4,
+        "sample": Sample(rows=4),
     }
     return Cut(threshold=threshold, **(known | fields))
 
@@ -65,6 +65,54 @@ def test_a_cut_is_frozen_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(cut)) == cut
 
 
+def test_a_cut_tells_of_its_validation_rows():
+    cut = tune_threshold(["a", "b", "b"], [0.1, 0.4, 0.9], sample_weight=[1, 2, 0.5], pos_label="b")
+    sample = cut.sample
+    assert (cut.rows, cut.weighted, cut.out_of_fold, cut.pos_label) == (3, True, False, "b")
+    assert (cut.fingerprint, cut.seen) == (sample.fingerprint, sample.seen)
+    other = cut.with_sample(out_of_fold=True, seen=())
+    assert other.sample == dataclasses.replace(sample, out_of_fold=True)
+    assert other != cut
+    assert other.with_sample(out_of_fold=False) == cut  # the rows that are kept are not compared
+    with pytest.raises(TypeError, match="threshold"):
+        cut.with_sample(threshold=0.5)
+
+
+def test_equal_cuts_have_equal_hashes(metric, tmp_path):
+    cuts = [
+        tune_threshold(LABELS, SCORES, metric=metric),
+        tune_threshold(LABELS, SCORES, metric=metric, constraint=["recall>=0.5", "fpr<=0.9"]),
+        tune_threshold(LABELS, SCORES, metric=metric, sample_weight=[0.5, 1, 2, 4]),
+        tune_threshold(LABELS, SCORES, metric=metric).with_sample(pos_label="yes"),
+    ]
+    for cut in cuts:
+        again = pickle.loads(pickle.dumps(cut)) if type(metric) is not LinearFractional else dataclasses.replace(cut)
+        assert again == cut
+        assert hash(again) == hash(cut)
+        assert again in {cut}
+        cut.save(tmp_path / "cut.json")
+        loaded = Cut.load(tmp_path / "cut.json")
+        assert hash(loaded) == hash(cut)
+        assert (loaded in {cut}) == (loaded == cut)
+    assert len(set(cuts)) == len(cuts)
+
+
+def test_a_cut_for_a_metric_that_cannot_be_hashed_can_be():
+    @dataclasses.dataclass
+    class Gain(Metric):
+        gains: dict[str, float]
+        name = "gain"
+
+        def evaluate(self, confusion):
+            return self.gains["tp"] * confusion.tp - confusion.fp
+
+    gain = Gain({"tp": 3.0})
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(gain)
+    cut = tune_threshold(LABELS, SCORES, metric=gain, constraint=Constraint(gain, ">=", 0.5))
+    assert cut in {tune_threshold(LABELS, SCORES, metric=Gain({"tp": 3.0}), constraint=Constraint(gain, ">=", 0.5))}
+
+
 # Files
 
 
@@ -85,8 +133,7 @@ def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, value, 
         confusion=Confusion(*cells),
         constraints=parse_constraints(["precision>=0.9", "fpr≤0.1"]),
         prior_given=True,
-        weighted=True,
-        fingerprint="12-00ff",
+        sample=Sample(12, weighted=True, fingerprint="12-00ff", out_of_fold=True, pos_label="yes"),
     )
     cut.save(path)
     loaded = Cut.load(path)
@@ -232,6 +279,19 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         Cut.load(tmp_path / "cut.json")
 
 
+def test_a_cut_is_not_saved_as_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    from surecut import tune_thresholds
+
+    path = tmp_path / "cut.parquet"
+    with pytest.raises(ValueError, match="a cut is saved as JSON, not as Parquet"):
+        cut_at(0.5).save(path)
+    assert not path.exists()
+    tune_thresholds([[1, 0], [0, 1]], [[0.9, 0.2], [0.1, 0.8]]).save(path)
+    with pytest.raises(ValueError, match=r"many labels: MultilabelCut.load reads it"):
+        Cut.load(path)
+
+
 def test_a_file_that_is_absent_is_said_to_be_absent(tmp_path):
     with pytest.raises(FileNotFoundError):
         Cut.load(tmp_path / "absent.json")
@@ -249,7 +309,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(step, tmp_path,
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(cut_module.os, step, fail)
+        patch.setattr(os, step, fail)
         with pytest.raises(OSError, match="disk full"):
             cut_at(0.75).save(path)
     assert path.read_bytes() == before
@@ -385,7 +445,7 @@ def test_a_cut_says_what_it_does():
     assert "10.00% positive (given)" in str(cut_at(0.5, prior=0.1, prior_given=True))
     assert "utility = -0.5000" in str(cut_at(0.5, metric=Utility(fp=-1), value=-0.5))
     assert "weighted_accuracy" in str(cut_at(0.5, metric=WeightedAccuracy(1, 2)))
-    assert "on 1,234,567 rows" in str(cut_at(0.5, rows=1234567))
+    assert "on 1,234,567 rows" in str(cut_at(0.5, sample=Sample(1234567)))
     weighted = tune_threshold([0, 1], [0.25, 0.75], sample_weight=[1, 2.5])
     assert str(weighted).endswith("71.43% positive, a weight of 2.5 accepted")
 

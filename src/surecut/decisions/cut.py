@@ -1,0 +1,228 @@
+"""One threshold, tuned."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_scores, check_missing, require_no_nan
+from surecut.confusion import Confusion
+from surecut.constraints import Constraint
+from surecut.decisions import saving, sql, wording
+from surecut.metrics import Metric
+from surecut.overlap import RowSample, samples_from_json
+from surecut.sample import Sample
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A threshold, tuned.
+
+    Attributes
+    ----------
+    threshold
+        `score >= threshold` is predicted positive. +inf predicts nothing, even where a score is +inf.
+    value
+        The metric's value on the validation rows (at `prior`, where that was given).
+    metric
+        What the cut is best for.
+    confusion
+        Counts, or weights, of the validation rows at this cut.
+    interval
+        (lower, upper]: every threshold in it makes the same predictions on the validation rows. `lower` is the highest
+        score rejected, `upper` the lowest accepted.
+    prior
+        The share of positives at which the metric was evaluated: that of the validation rows, unless `prior_given`.
+    constraints
+        What the cut had to meet.
+    confidence
+        The probability with which the constraints hold on new data; None where they hold on the validation rows only.
+    shrinkage
+        κ, the prior strength of a calibrated model of the scores, in equivalent positives; 0 where there was none.
+    calibration
+        That model: "sigmoid" or "beta", and whether it was rejected by a goodness-of-fit test and corrected.
+    sample
+        The validation rows: their number, whether they had weights, their fingerprint, which label is positive, …;
+        each of these is also an attribute of the cut.
+    """
+
+    threshold: float
+    value: float
+    metric: Metric = field(hash=False)  # custom metrics need not be hashable
+    confusion: Confusion
+    interval: tuple[float, float]
+    prior: float
+    prior_given: bool = False
+    constraints: tuple[Constraint, ...] = field(default=(), hash=False)  # the same
+    confidence: float | None = None
+    shrinkage: float = 0.0
+    calibration: str = ""
+    sample: Sample = field(default_factory=Sample)
+
+    @property
+    def rows(self) -> int:
+        """The number of validation rows."""
+        return self.sample.rows
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the validation rows had weights."""
+        return self.sample.weighted
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for the validation rows that does not depend on their order; empty where an engine counted them."""
+        return self.sample.fingerprint
+
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing."""
+        return self.sample.out_of_fold
+
+    @property
+    def pos_label(self) -> Any:
+        """The label that True stands for; None where it is 1 or True itself."""
+        return self.sample.pos_label
+
+    @property
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some of the validation rows, and of the rows that trained the model, by which `certify` recognises them."""
+        return self.sample.seen
+
+    def with_sample(self, **facts: Any) -> Cut:
+        """The same cut with other facts about its validation rows: `out_of_fold`, `pos_label`, `seen`, …"""
+        return replace(self, sample=replace(self.sample, **facts))
+
+    @property
+    def predicts_nothing(self) -> bool:
+        return self.threshold == math.inf
+
+    def predict(self, scores: ArrayLike, *, missing: str = "error") -> NDArray[np.bool_]:
+        """Which scores are predicted positive.
+
+        A missing score (NaN, None, NA) is an error, or with ``missing="negative"`` not predicted positive.
+
+        >>> from surecut import tune_threshold
+        >>> cut = tune_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> cut.predict([0.3, 0.9])
+        array([ True,  True])
+        >>> cut.predict([0.3, float("nan")], missing="negative")
+        array([ True, False])
+        """
+        check_missing(missing, "error", "negative")
+        column = as_scores(scores, name="scores")
+        if missing == "error":
+            require_no_nan(column, name="scores", way_out='drop or fill these rows, or pass missing="negative"')
+        if self.predicts_nothing:
+            return np.zeros(len(column), dtype=bool)
+        return np.asarray(column.astype(np.float64, copy=False) >= self.threshold)
+
+    def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
+        """Which label of new rows is positive: the one that is named, else the cut's own.
+
+        Booleans need no label, whatever the labels of the validation rows were.
+        """
+        is_boolean = str(getattr(y_true, "dtype", "")).lower().startswith("bool") or (
+            isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
+        )
+        return self.pos_label if pos_label is None and not is_boolean else pos_label
+
+    def to_sql(self, column: str, dialect: str = "ansi") -> str:
+        """The cut as one SQL expression: true where the row is predicted positive.
+
+        `dialect` is one of ansi, duckdb, postgres, snowflake, spark, bigquery, mysql, sqlite. The score is compared
+        as a double. It is false, never null, where the score is null or NaN, which most engines hold for the largest
+        number.
+
+        >>> from surecut import tune_threshold
+        >>> tune_threshold([0, 1], [0.25, 0.75]).to_sql("score", "spark")
+        '(`score` IS NOT NULL AND CAST(`score` AS DOUBLE) >= 5e-01 AND NOT isnan(CAST(`score` AS DOUBLE)))'
+        """
+        known = sql.find_dialect(dialect)
+        return sql.reaches(known.name(column), self.threshold, known)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the cut as JSON: whole or not at all."""
+        saving.save(path, saving.CUT, self._fields())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Cut:
+        """Read a cut that `save` wrote; anything else is a `ValueError` that says why."""
+        return saving.load(path, saving.CUT, cls.from_dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cut as plain JSON values; floats are written to the last bit, infinities as text."""
+        return saving.to_document(saving.CUT, self._fields())
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Cut:
+        """Read what `to_dict` wrote."""
+        saving.check(document, saving.CUT)
+        lower, upper = document["interval"]
+        tuning = document["tuning"]
+        threshold = saving.number_from_json(document["threshold"])
+        if math.isnan(threshold):
+            raise ValueError("its threshold is NaN")
+        return cls(
+            threshold=threshold,
+            value=saving.number_from_json(document["value"]),
+            metric=saving.metric_from_dict(document["metric"]),
+            confusion=saving.confusion_from_json(document["confusion"]),
+            interval=(saving.number_from_json(lower), saving.number_from_json(upper)),
+            prior=float(document["prior"]),
+            prior_given=bool(document["prior_given"]),
+            constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
+            confidence=saving.optional_number(document["confidence"]),
+            shrinkage=saving.number_from_json(tuning["shrinkage"]),
+            calibration=str(tuning["calibration"]),
+            sample=Sample(
+                rows=int(tuning["rows"]),
+                weighted=bool(tuning["weighted"]),
+                fingerprint=str(tuning["fingerprint"]),
+                out_of_fold=bool(tuning["out_of_fold"]),
+                pos_label=saving.label_from_json(document["pos_label"]),
+                seen=samples_from_json(tuning["seen"]),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return wording.cut_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Cut: {self}>"
+
+    def _repr_html_(self) -> str:
+        from surecut.notebook import cut_html
+
+        return cut_html(self)
+
+    def _fields(self) -> dict[str, Any]:
+        confusion, number = self.confusion, saving.number_to_json
+        return {
+            "threshold": number(self.threshold),
+            "pos_label": saving.positive_to_json(self.pos_label),
+            "interval": [number(end) for end in self.interval],
+            "value": number(self.value),
+            "metric": saving.metric_to_dict(self.metric, self.prior),
+            "prior": self.prior,
+            "prior_given": self.prior_given,
+            "constraints": [saving.constraint_to_dict(one, self.prior) for one in self.constraints],
+            "confidence": self.confidence,
+            "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
+            "tuning": {
+                "rows": self.rows,
+                "weighted": self.weighted,
+                "fingerprint": self.fingerprint,
+                "out_of_fold": self.out_of_fold,
+                "shrinkage": number(self.shrinkage),
+                "calibration": self.calibration,
+                "seen": [sample.to_dict() for sample in self.seen],
+            },
+        }

@@ -1,0 +1,92 @@
+"""Text for people: numbers, labels, and the one line that a cut prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.constraints import Constraint, listed
+
+if TYPE_CHECKING:
+    from surecut.decisions.cut import Cut
+    from surecut.decisions.multilabel import MultilabelCut
+
+
+def label_text(label: Any) -> str:
+    """Write a label; the parts of one that comes from several columns are separated by commas."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def amount(value: float) -> str:
+    """Write a count, or a sum of weights.
+
+    >>> amount(1234567), amount(2.5)
+    ('1,234,567', '2.5')
+    """
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+
+
+def positives_worth(kappa: float) -> str:
+    """Write a prior strength, in equivalent positives."""
+    return f"{kappa:,.0f}" if kappa >= 100 else f"{kappa:.3g}"
+
+
+def subject_to(constraints: Iterable[Constraint], confidence: float | None) -> str:
+    """Write what a cut had to meet, and with which confidence; nothing where there is nothing to say."""
+    constraints = tuple(constraints)
+    subject = f" subject to {listed(constraints)}" if constraints else ""
+    return subject if confidence is None else f"{subject} ({100 * confidence:.4g} % confidence)"
+
+
+def cut_text(cut: Cut) -> str:
+    """Write a cut in one line."""
+    given = " (given)" if cut.prior_given else ""
+    smoothed = f" (shrinkage {positives_worth(cut.shrinkage)}, {cut.calibration})" if cut.shrinkage else ""
+    what = "positive" if cut.pos_label is None else repr(cut.pos_label)
+    action = "predict nothing" if cut.predicts_nothing else f"predict {what} where score >= {cut.threshold:.6g}"
+    accepted = ("a weight of " if cut.weighted else "") + amount(cut.confusion.predicted_positives)
+    return (
+        f"{action}: {cut.metric.name} = {cut.value:.4f}{subject_to(cut.constraints, cut.confidence)} "
+        f"on {cut.rows:,} rows, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
+    )
+
+
+def multilabel_text(cut: MultilabelCut) -> str:
+    """Write the cuts of many labels in one line."""
+    if (cut.rows == cut.rows[0]).all():
+        rows = f"{cut.rows[0]:,} rows{' each' if len(cut) > 1 else ''}"
+    else:
+        rows = f"{cut.rows.sum():,} rows in all"
+    if cut.average == "macro":
+        kind = "each with a threshold of its own" if len(cut) > 1 else "with a threshold of its own"
+    else:
+        kind = f"all predicted where score >= {cut.thresholds[0]:.6g}"
+    if cut.average != "macro" and cut.thresholds[0] == math.inf:
+        kind = "none ever predicted"
+    notes = []
+    if shared := cut.shared:
+        notes.append(f"{len(shared)} took the shared threshold, {cut.shared_threshold:.6g}: {_reasons(shared)}")
+    if cut.average == "macro" and cut.left_out:
+        notes.append(f"{cut.left_out} left out of the mean, where {cut.metric.name} is undefined")
+    known = cut.shrinkage[np.isfinite(cut.shrinkage) & (cut.shrinkage > 0)]
+    if len(known):
+        least, most = positives_worth(known.min()), positives_worth(known.max())
+        notes.append(f"shrinkage {least if least == most else f'{least} to {most}'}, {cut.calibration}")
+    count = f"{len(cut):,} label" + ("s" if len(cut) > 1 else "")
+    tail = f" ({'; '.join(notes)})" if notes else ""
+    what = f"{'expected ' if cut.calibration == 'given' else ''}{cut.average} {cut.metric.name}"
+    return f"{count}, {kind}: {what} = {cut.value:.4f}{subject_to(cut.constraints, None)} on {rows}{tail}"
+
+
+def _reasons(shared: Mapping[Any, str], most: int = 5) -> str:
+    """Labels by the reason why they could not be tuned: the first few by name."""
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in shared.items():
+        by_reason.setdefault(reason, []).append(str(label))
+    return ", ".join(
+        f"{reason} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
+        for reason, names in by_reason.items()
+    )

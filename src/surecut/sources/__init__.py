@@ -1,0 +1,1 @@
+"""Where rows are. Each module is one kind of source: arrays, matrices, batches, engines, sketches."""
