@@ -575,8 +575,8 @@ def test_groups_of_equal_size_are_not():
 
 
 def test_planned_looks_keep_the_rate_of_false_alarms_and_unplanned_ones_do_not():
-    """Of 12 series with 25 looks each, in which nothing changes."""
-    series, looks = 12, 25
+    """Of 12 series with 40 looks each, in which nothing changes."""
+    series, looks = 12, 40
     planned = sum(alarms(np.random.default_rng(seed), looks, looks) for seed in range(series))
     unplanned = sum(alarms(np.random.default_rng(seed), looks, 1) for seed in range(series))
     most = stats.binom.ppf(0.999, series, ERROR)
