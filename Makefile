@@ -53,7 +53,7 @@ demo: $(READY)
 	@$(BIN)/surecut demo
 
 test: $(DEVELOP)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 # More of the same: make fuzz FUZZ="--runs 200000 --seed 1"; one case again: make fuzz FUZZ="--replay search/0/17/3".
 FUZZ ?= --runs 50000

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+# Models of a few hundred rows gain nothing by threads, and those of several test processes wait for each other: a fit
+# took ten times as long. It is read when NumPy and scikit-learn are loaded, so it comes before them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
@@ -92,12 +97,6 @@ def small_settings() -> dict[str, int]:
 @pytest.fixture(scope="session", params=FAMILIES)
 def family(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-@pytest.fixture(scope="session")
-def families() -> list[str]:
-    """All families, for a test that must not be divided among processes."""
-    return list(FAMILIES)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,9 @@ def cells_at(tally, threshold):
 
 @pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "am", "kappa", "cost", "precision"])
 def test_holdout_keeps_its_promise_and_is_not_idle(name, population):
-    rng, metric, repetitions, threshold = np.random.default_rng(1), metric_of(name), 120, 0.31
+    """Notices a limit that fails two times in five. Finer differences: enumeration and `make test-guarantees`."""
+    metric, threshold = metric_of(name), 0.31
+    rng, repetitions = np.random.default_rng(1), 120 if name in ("f1", "jaccard", "precision") else 50
     actual = truth(metric, population, threshold)
     limits = [value_limits(metric, cells_at(draw(rng, population, 150), threshold), ERROR) for _ in range(repetitions)]
     lower, upper, _ = np.array(limits).T
@@ -66,7 +68,8 @@ def test_holdout_keeps_its_promise_and_is_not_idle(name, population):
 
 @pytest.mark.parametrize("name", ["f1", "am", "cost"])
 def test_uniform_keeps_its_promise_on_the_tuning_rows(name, population):
-    rng, metric, repetitions = np.random.default_rng(2), metric_of(name), 150
+    """Notices a limit that fails two times in five. Finer differences: `make test-guarantees`."""
+    rng, metric, repetitions = np.random.default_rng(2), metric_of(name), 50
     score, _ = population
     best = max(truth(metric, population, threshold) for threshold in score)
     below = above = regrets = 0

@@ -16,6 +16,9 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.clusters import cluster_limits, terms_of
 from surecut.certificates.holdout import value_limits
+from surecut.certificates.labels import bootstrap
+from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.labels.values import row_values
 from surecut.metrics import get_metric
 
 ERROR = 0.1
@@ -297,6 +300,29 @@ def test_columns_of_other_names_are_refused(samples):
     frame = pd.DataFrame(samples[1][1][:, :3], columns=["b", "a", "d"])
     with pytest.raises(ValueError, match="a column 'd', which is none of the cut's labels"):
         certify(cut, samples[1][0][:, :3], frame)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+def test_the_optimism_is_what_counting_drawn_rows_says(average, samples, monkeypatch):
+    """Beside resamples that are written out, row by row."""
+    monkeypatch.setattr(bootstrap, "RETUNED", 3)
+    truth, scores = samples[0]
+    cut = tune_thresholds(truth, scores, average=average)
+    rows, number = LabelRows.of(cut, truth, scores, None), len(truth)
+    found = bootstrap._optimism(cut, rows, None, number, np.random.default_rng(0), False)
+
+    def value(of, chosen):
+        cells = ClusterCells.of_matrices(truth[chosen], of.predict(scores[chosen]))
+        if average == "samples":
+            return row_values(of, cells).mean()
+        return averaged_value(of.metric, average, cells.confusion())
+
+    rng, every, differences = np.random.default_rng(0), np.arange(number), []
+    for _ in range(3):
+        drawn = np.repeat(every, rng.multinomial(number, np.full(number, 1 / number)))
+        anew = tune_thresholds(truth[drawn], scores[drawn], average=average)
+        differences.append(value(anew, drawn) - value(cut, drawn) + value(cut, every) - value(anew, every))
+    assert found == pytest.approx(max(0.0, np.mean(differences)), abs=1e-12)
 
 
 def test_few_rows_and_few_groups_are_not_resampled(samples):

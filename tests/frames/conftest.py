@@ -63,6 +63,15 @@ def engine(request, engine_named):
     return engine_named(request.param)
 
 
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Queries of a few hundred rows: to compile them further takes longer than to run them."""
+
+
+@pytest.fixture(scope="session")
+def java_options():
+    return JAVA_OPTIONS
+
+
 @pytest.fixture(scope="session")
 def spark():
     """A Spark of two cores in this process."""
@@ -71,6 +80,7 @@ def spark():
         pytest.skip("Spark needs Java")
     builder = sql.SparkSession.builder.master("local[2]").appName("surecut")
     settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "driver.memory": "1g", "log.level": "ERROR"}
+    settings |= {"driver.extraJavaOptions": JAVA_OPTIONS, "ui.showConsoleProgress": "false"}
     for name, value in settings.items():
         builder = builder.config(f"spark.{name}", value)
     session = builder.getOrCreate()

@@ -183,7 +183,7 @@ def _macro(labels: int, positives: int, prior: float, rng: np.random.Generator) 
     cut = tune_thresholds(truth.astype(int), score, metric="am", average="macro")
     try:
         found = certify(
-            cut, truth.astype(int), score, method="bootstrap", resamples=200, random_state=int(rng.integers(2**31))
+            cut, truth.astype(int), score, method="bootstrap", resamples=100, random_state=int(rng.integers(2**31))
         )
     except ValueError:
         return None
@@ -193,17 +193,17 @@ def _macro(labels: int, positives: int, prior: float, rng: np.random.Generator) 
 
 MACRO = [
     Configuration(
-        f"bootstrap limits of macro am on validation rows, {labels} labels, {positives} positives each",
+        f"bootstrap limits of macro am on validation rows, {labels} labels, {positives} positives each, 100 resamples",
         ERROR,
         partial(_macro, labels, positives, 0.2),
         SIDES,
     )
-    for labels, positives in ((40, 14), (40, 40), (20, 145))
+    for labels, positives in ((40, 14), (20, 145))
 ]
 
 
-# Checks: sixty looks at rows in which nothing has changed, all beside the same reference rows.
-LOOKS = 60
+# Checks: twenty looks at rows in which nothing has changed, all beside the same reference rows.
+LOOKS = 20
 
 
 def alarms(rng: np.random.Generator, looks: int, planned: int) -> bool:

@@ -116,8 +116,7 @@ def searching_in_bins(kernels, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize("bits", [2, 5, 11])
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("order", "bits"), [("C", 2), ("F", 5), ("C", 11)])  # an order does not know of the bits
 def test_the_search_in_bins_is_exact(kind, bits, order, searching_in_bins, monkeypatch):
     truth, scores = (np.asarray(matrix, order=order) for matrix in sample(kind, bits, rows=200, labels=5))
     truth[:, 1] = 0

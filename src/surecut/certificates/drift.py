@@ -30,7 +30,7 @@ from surecut.certificates.counts import confusion_at
 from surecut.certificates.held_out import rows_trained, rows_tuned
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
-from surecut.certificates.uniform import uniform_limits
+from surecut.certificates.uniform import uniform_value_limits
 from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
 from surecut.decisions.saving import UnknownMetric
@@ -344,8 +344,7 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
         return float(lower), float(upper)
 
     def of_counts(level: float) -> tuple[float, float]:
-        lower, upper, _ = uniform_limits(cut.metric, before, confusion, level)
-        return lower, upper
+        return uniform_value_limits(cut.metric, before, confusion, level)
 
     if not has_rows:
         return of_counts

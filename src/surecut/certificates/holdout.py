@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from surecut.certificates.nuisance import has_one_order, three_part_limit, two_s
 from surecut.certificates.priors import (
     PRIORS,
     PRIORS_COMPARED,
+    cached_by_metric,
     possible_priors,
     require_monotone,
     value_range,
@@ -113,15 +114,10 @@ def row_worth(metric: Metric) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     It is where the coefficients of FP and FN do not depend on the prior and the constant one is affine in it, at all of
     many priors. In doubt it is not constant, which is safe.
     """
-    if not isinstance(metric, LinearFractionalMetric):
-        return None
-    try:
-        return _constant_worth(metric)
-    except TypeError:  # parameters that cannot be hashed
-        return _constant_worth.__wrapped__(metric)
+    return _constant_worth(metric) if isinstance(metric, LinearFractionalMetric) else None
 
 
-@lru_cache(maxsize=256)
+@cached_by_metric
 def _constant_worth(metric: LinearFractionalMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     at = np.array([np.concatenate(metric.coefficients(prior)) for prior in (0.25, 0.75, *PRIORS_COMPARED.tolist())])
     slope = 2 * (at[1] - at[0])

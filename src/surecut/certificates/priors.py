@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from surecut.metrics import LinearFractionalMetric, Metric, NotMonotoneError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Of = TypeVar("Of", bound=Metric)
+Others = ParamSpec("Others")
+Found = TypeVar("Found")
 
 PRIORS = 33
 """Priors between their limits at which the worst case is looked for."""
@@ -38,6 +43,27 @@ CLOSER_STILL = 3
 
 RATES = np.array([0.0, 0.02, 0.11, 0.3, 0.5, 0.63, 0.8, 0.97, 1.0])
 """Rates at which metrics that are no ratio are compared."""
+
+
+def cached_by_metric(function: Callable[Concatenate[Of, Others], Found]) -> Callable[Concatenate[Of, Others], Found]:
+    """Compute a property of a metric once: limits of many cells, errors or labels ask for it again and again."""
+    cached = lru_cache(maxsize=256)(function)
+
+    @wraps(function)
+    def found(metric: Of, /, *args: Others.args, **kwargs: Others.kwargs) -> Found:
+        if not _is_hashable(metric):  # parameters of one's own that cannot be hashed
+            return function(metric, *args, **kwargs)
+        return cached(metric, *args, **kwargs)  # type: ignore[arg-type]  # the others are numbers
+
+    return found
+
+
+def _is_hashable(metric: Metric) -> bool:
+    try:
+        hash(metric)
+    except TypeError:
+        return False
+    return True
 
 
 def possible_priors(
@@ -85,6 +111,7 @@ def require_monotone(metric: Metric, priors: NDArray[np.float64]) -> None:
         ) from error
 
 
+@cached_by_metric
 def value_range(metric: Metric, undefined: float = math.nan) -> tuple[float, float]:
     """The least and the largest value that a metric can have, at any prior; its extremes stand at corners."""
     share = np.array([0.0, 1.0])
@@ -109,6 +136,7 @@ def _near_whole(value: float) -> float:
     return float(round(value)) if abs(value - round(value)) <= 1e-14 * abs(value) else value
 
 
+@cached_by_metric
 def depends_on_prior(metric: Metric) -> bool:
     """Whether the metric changes with the prior at any fixed true and false positive rates.
 

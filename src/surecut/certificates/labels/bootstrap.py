@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,12 +106,16 @@ def _optimism(
     own = np.ones(rows.scores.shape[0]) if rows.weights is None else rows.weights
     kappa = _shrinkage(cut)
 
-    def value(of: MultilabelCut, weights: NDArray[np.float64]) -> float:
-        cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores), weights)
+    def valued(of: MultilabelCut) -> Callable[[NDArray[np.float64]], float]:
+        """The value of thresholds as a function of the rows' weights."""
+        cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores))
         if of.average == "samples":
-            return float(np.average(row_values(of, cells), weights=weights))
-        return averaged_value(of.metric, of.average, cells.confusion())
+            of_rows = row_values(of, cells)
+            return lambda weights: float(np.average(of_rows, weights=weights))
+        return lambda weights: averaged_value(of.metric, of.average, cells.confusion(weights[None])[0])
 
+    of_cut = valued(cut)
+    value = of_cut(own)
     found = []
     for _ in shown(range(RETUNED), "tuning anew", RETUNED, progress=progress):
         times = rng.multinomial(groups, np.full(groups, 1 / groups))
@@ -125,7 +130,8 @@ def _optimism(
             zero_division=cut.zero_division,
             labels=cut.labels,
         )
-        found.append(value(anew, weights) - value(cut, weights) + value(cut, own) - value(anew, own))
+        of_anew = valued(anew)
+        found.append(of_anew(weights) - of_cut(weights) + value - of_anew(own))
     return max(0.0, float(np.mean(found)))
 
 
