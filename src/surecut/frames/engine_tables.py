@@ -36,9 +36,7 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
 
 def with_thresholds(frame: Any, cut: MultilabelCut, score: Any, keys: tuple[str, ...], name: str) -> Any:
     """The native frame with a column that says which rows reach the threshold of their group."""
-    labels = [label if isinstance(label, tuple) else (label,) for label in cut.labels]
-    if any(len(label) != len(keys) for label in labels):
-        raise ValueError(f"labels of the cut, such as {cut.labels[0]!r}, do not come from {len(keys)} columns")
+    labels = cut.label_parts(len(keys))
     reached = [(*label, t) for label, t in zip(labels, cut.thresholds.tolist(), strict=True) if t < math.inf]
     columns = {column: [row[part] for row in reached] for part, column in enumerate((*keys, THRESHOLD))}
     eager = isinstance(frame, nw.DataFrame)
