@@ -127,6 +127,14 @@ def test_a_confidence_is_kept_and_said(name, tmp_path):
     assert MultilabelCut.from_cuts(["x", "y"], [sure, surer]).confidence is None
 
 
+def test_facts_about_the_validation_rows_can_be_changed(cut):
+    other = cut.with_sample(out_of_fold=True, pos_label="yes", seen=())
+    assert (other.out_of_fold, other.pos_label, other.seen) == (True, "yes", ())
+    assert other["a"].sample == replace(cut["a"].sample, out_of_fold=True, pos_label="yes")
+    with pytest.raises(TypeError, match="out_of_fold, pos_label, seen, weighted; got thresholds"):
+        cut.with_sample(thresholds=cut.thresholds)
+
+
 def test_another_version_is_refused(cut, tmp_path):
     path = tmp_path / "cut.json"
     path.write_text(json.dumps(cut.to_dict() | {"schema_version": 3}))

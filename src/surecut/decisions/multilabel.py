@@ -24,6 +24,9 @@ from surecut.sample import Sample, fingerprint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SAMPLE_FACTS = {"out_of_fold", "pos_label", "seen", "weighted"}
+"""What the validation rows of all labels have in common; the rest of a `Sample` is known for each label."""
+
 NAN_SCORES = (
     'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
 )
@@ -170,7 +173,11 @@ class MultilabelCut:
         )
 
     def with_sample(self, **facts: Any) -> MultilabelCut:
-        """The same cut with other facts about its validation rows, as `Cut.with_sample` takes them."""
+        """The same cut with other facts about its validation rows: `out_of_fold`, `pos_label`, `seen`, `weighted`."""
+        if others := sorted(facts.keys() - SAMPLE_FACTS):
+            raise TypeError(
+                f"expected facts about all labels' rows, {', '.join(sorted(SAMPLE_FACTS))}; got {others[0]}"
+            )
         return replace(self, **facts)
 
     @property
