@@ -279,9 +279,16 @@ def plain_name(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
+def plain_value(value: Any) -> Any:
+    """A NumPy scalar as a plain Python value; anything else as it is."""
+    if isinstance(value, np.datetime64):  # of nanoseconds, item() makes an integer
+        return value.astype("datetime64[us]").item()
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def plain_label(label: Any) -> Any:
     """A class label as a plain Python value; None for 1 and True, which are positive without being named."""
-    plain = label.item() if isinstance(label, np.generic) else label
+    plain = plain_value(label)
     return None if isinstance(plain, (bool, int, float)) and plain == 1 else plain
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,55 @@ def test_cuts_of_single_labels_put_together():
         MultilabelCut.from_cuts(["x"], [first], average="micro")
     with pytest.raises(ValueError, match="one cut per label"):
         MultilabelCut.from_cuts(["x", "y"], [first])
+
+
+def test_cuts_put_together_keep_their_calibration():
+    labels, scores = [0, 1, 0, 1, 1, 0], [0.1, 0.4, 0.5, 0.9, 0.7, 0.3]
+    smoothed = tune_threshold(labels, scores, shrinkage=5.0)
+    assert smoothed.calibration
+    cut = MultilabelCut.from_cuts(["x", "y"], [smoothed, smoothed])
+    assert cut.calibration == smoothed.calibration
+    assert cut["x"] == smoothed
+    assert f"shrinkage 5, {smoothed.calibration}" in str(cut)
+    other, plain = replace(smoothed, calibration="other"), tune_threshold(labels, scores)
+    cut = MultilabelCut.from_cuts(["x", "y", "z", "w"], [smoothed, other, smoothed, plain])
+    assert cut.calibration == f"{smoothed.calibration} for x, z, other for y"
+    assert MultilabelCut.from_cuts(["w"], [plain]).calibration == ""
+
+
+@pytest.mark.parametrize("name", ["cut.json", "cut.parquet"])
+def test_a_confidence_is_kept_and_said(name, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    random = np.random.default_rng(0)
+    scores = random.random(300)
+    labels = random.random(300) < scores
+    sure = tune_threshold(labels, scores, constraint="precision>=0.6", confidence=0.9)
+    cut = MultilabelCut.from_cuts(["x", "y"], [sure, sure])
+    assert cut.confidence == 0.9
+    assert cut["y"] == sure
+    assert " subject to precision>=0.6 (90 % confidence) on 300 rows each" in str(cut)
+    cut.save(tmp_path / name)
+    assert MultilabelCut.load(tmp_path / name) == cut
+    assert MultilabelCut.load(tmp_path / name).confidence == 0.9
+    assert cut != replace(cut, confidence=None)
+    surer = tune_threshold(labels, scores, constraint="precision>=0.6", confidence=0.95)
+    assert MultilabelCut.from_cuts(["x", "y"], [sure, surer]).confidence is None
+
+
+def test_facts_about_the_validation_rows_can_be_changed(cut):
+    other = cut.with_sample(out_of_fold=True, pos_label="yes", seen=())
+    assert (other.out_of_fold, other.pos_label, other.seen) == (True, "yes", ())
+    assert other["a"].sample == replace(cut["a"].sample, out_of_fold=True, pos_label="yes")
+    with pytest.raises(TypeError, match="out_of_fold, pos_label, seen, weighted; got thresholds"):
+        cut.with_sample(thresholds=cut.thresholds)
+
+
+def test_another_version_is_refused(cut, tmp_path):
+    path = tmp_path / "cut.json"
+    path.write_text(json.dumps(cut.to_dict() | {"schema_version": 3}))
+    with pytest.raises(ValueError, match=r"another version of surecut \(schema 3, this one reads 4\)"):
+        MultilabelCut.load(path)
 
 
 def test_labels_that_a_file_cannot_name_are_told(tmp_path):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import check_missing, plain_label
+from surecut._inputs import check_missing, plain_label, plain_value
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.averages import AVERAGES, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
-from surecut.decisions import saving, wording
+from surecut.decisions import saving, sql, wording
 from surecut.decisions.cut import Cut
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
@@ -23,6 +23,9 @@ from surecut.sample import Sample, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+SAMPLE_FACTS = {"out_of_fold", "pos_label", "seen", "weighted"}
+"""What the validation rows of all labels have in common; the rest of a `Sample` is known for each label."""
 
 NAN_SCORES = (
     'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
@@ -40,39 +43,43 @@ class MultilabelCut:
     thresholds
         One per label: a label is predicted where its score is at least the label's threshold, and never at +inf.
     value
-        The averaged metric on the rows that tuned the cut.
+        The averaged metric on the validation rows.
     metric, average
         What the thresholds are best for: ``"macro"``, the mean over labels of the metric, each with a threshold of its
         own; ``"micro"``, the metric of the labels' added counts; ``"samples"``, the mean over rows of the metric of
         each row. The last two have one threshold for all labels.
     per_label
-        The metric of each label on the tuning rows. Where it is undefined it counts 0 if scikit-learn has it so (F,
+        The metric of each label on its validation rows. Where it is undefined it counts 0 if scikit-learn has it so (F,
         Jaccard, precision, recall), else NaN, and then the label is left out of `value`.
     confusion
-        Counts, or weights, of each label's tuning rows at its threshold, as arrays.
+        Counts, or weights, of each label's validation rows at its threshold, as arrays.
     intervals
-        Shape (labels, 2): (lower, upper], every threshold in it makes the same predictions on the tuning rows.
+        Shape (labels, 2): (lower, upper], every threshold in it makes the same predictions on the validation rows.
     rows
-        The number of tuning rows of each label.
+        The number of validation rows of each label.
     shared_threshold
         The threshold of the micro cut, where some label had to take it.
     constraints
         What every label's cut (the pooled cut, if micro) had to meet.
+    confidence
+        The probability with which each label's constraints hold on new data; None where they hold on the validation
+        rows only.
     weighted
-        Whether the tuning rows had weights.
+        Whether the validation rows had weights.
     out_of_fold
         Whether the scores were pooled from folds, each with a model of its own: such rows can certify nothing.
     checksums
-        Numbers that name each label's tuning rows whatever their order.
+        Numbers that name each label's validation rows whatever their order.
     shrinkage
-        κ of each label: how many positives a calibrated model was worth in its tuning; zeros where none was asked for.
+        κ of each label, the prior strength of a calibrated model of the scores, in equivalent positives; zeros where
+        there was none.
     calibration
-        The model, if there was one: "sigmoid" or "beta", and whether the rows refuted it so that it was corrected, for
-        which labels; or "given" where probabilities were taken at their word and everything here is expected.
+        That model: "sigmoid" or "beta", and for which labels it was rejected by a goodness-of-fit test and corrected;
+        or "given" where the scores were taken as probabilities and everything here is expected.
     zero_division
         What a row is worth in the samples average where the metric is 0/0.
     pos_label
-        The label that counts as positive, where rows were grouped and it is not 1 or True.
+        The label of the positive class, where rows were grouped and it is not 1 or True.
     seen
         Some rows of some labels, as in `Cut`.
 
@@ -101,6 +108,7 @@ class MultilabelCut:
     rows: NDArray[np.int64]
     shared_threshold: float | None = None
     constraints: tuple[Constraint, ...] = ()
+    confidence: float | None = None
     weighted: bool = False
     out_of_fold: bool = False
     checksums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
@@ -154,16 +162,22 @@ class MultilabelCut:
             rows=np.array([cut.rows for cut in cuts]),
             shared_threshold=shared_threshold,
             constraints=cuts[0].constraints,
+            confidence=cuts[0].confidence if len({cut.confidence for cut in cuts}) == 1 else None,
             weighted=any(cut.weighted for cut in cuts),
             out_of_fold=any(cut.out_of_fold for cut in cuts),
             shrinkage=np.array([cut.shrinkage for cut in cuts]),
+            calibration=_joint_calibration(names, cuts),
             checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
             pos_label=cuts[0].pos_label,
             seen=_samples(cuts),
         )
 
     def with_sample(self, **facts: Any) -> MultilabelCut:
-        """The same cut with other facts about its validation rows, as `Cut.with_sample` takes them."""
+        """The same cut with other facts about its validation rows: `out_of_fold`, `pos_label`, `seen`, `weighted`."""
+        if others := sorted(facts.keys() - SAMPLE_FACTS):
+            raise TypeError(
+                f"expected facts about all labels' rows, {', '.join(sorted(SAMPLE_FACTS))}; got {others[0]}"
+            )
         return replace(self, **facts)
 
     @property
@@ -188,7 +202,7 @@ class MultilabelCut:
 
     @property
     def fingerprint(self) -> str:
-        """A name for the tuning rows that depends on the labels' order, but not on the rows'."""
+        """A name for the validation rows that depends on the labels' order, but not on the rows'."""
         mixed = int((self.checksums * (2 * np.arange(len(self.checksums), dtype=np.uint64) + np.uint64(1))).sum())
         return fingerprint(int(self.rows.sum()), mixed)
 
@@ -218,6 +232,7 @@ class MultilabelCut:
             interval=(float(self.intervals[i, 0]), float(self.intervals[i, 1])),
             prior=float(confusion.prior),
             constraints=self.constraints if self.average == "macro" else (),
+            confidence=self.confidence if self.average == "macro" else None,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             calibration=self.calibration,
             sample=Sample(
@@ -260,6 +275,50 @@ class MultilabelCut:
         predicted[:, never] = False
         return predicted
 
+    def to_sql(self, score: str, *, by: str | Sequence[str], dialect: str = "ansi") -> str:
+        """The cut as one SQL expression over a table with a row per label: true where the row's label is predicted.
+
+        Parameters
+        ----------
+        score
+            The column of the scores.
+        by
+            The column of the labels; several where labels are tuples, one for each part.
+        dialect
+            One of ansi, duckdb, postgres, snowflake, spark, bigquery, mysql, sqlite.
+
+        Returns
+        -------
+        str
+            An expression that is false, never null, where the score is null or NaN, and where the cut does not know
+            the label.
+
+        Raises
+        ------
+        ValueError
+            Where labels do not come from these columns, or cannot be written in SQL: they must be text, finite numbers,
+            booleans, dates or times without a time zone, and of one type in each column. SQLite has no dates: they are
+            compared as ISO text.
+
+        Examples
+        --------
+        >>> from surecut import tune_thresholds
+        >>> cut = tune_thresholds([[1, 0], [0, 1]], [[0.75, 0.5], [0.25, 1.0]], labels=["a", "b"])
+        >>> print(cut.to_sql("score", by="tag", dialect="mysql"))
+        (`score` IS NOT NULL AND CASE WHEN `tag` IN (CAST('a' AS BINARY)) THEN CAST(`score` AS DOUBLE) >= 5e-01
+        WHEN `tag` IN (CAST('b' AS BINARY)) THEN CAST(`score` AS DOUBLE) >= 7.5e-01 ELSE FALSE END)
+        """
+        known, columns = sql.find_dialect(dialect), (by,) if isinstance(by, str) else tuple(by)
+        pairs = zip(self.label_parts(len(columns)), self.thresholds.tolist(), strict=True)
+        return sql.reaches_by(known.name(score), [known.name(column) for column in columns], pairs, known)
+
+    def label_parts(self, columns: int) -> list[tuple[Any, ...]]:
+        """Each label as the values of so many columns."""
+        parts = [label if isinstance(label, tuple) else (label,) for label in self.labels]
+        if any(len(label) != columns for label in parts):
+            raise ValueError(f"labels of the cut, such as {self.labels[0]!r}, do not come from {columns} columns")
+        return [tuple(map(plain_value, label)) for label in parts]
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON."""
         saving.save(path, saving.MULTILABEL_CUT, self._fields(), self._columns())
@@ -299,6 +358,7 @@ class MultilabelCut:
             rows=np.array(saving.column(per_label, "rows"), dtype=np.int64),
             shared_threshold=saving.optional_number(document["shared_threshold"]),
             constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
+            confidence=saving.optional_number(document["confidence"]),
             weighted=bool(document["weighted"]),
             out_of_fold=bool(document["out_of_fold"]),
             checksums=np.array([int(text, 16) for text in saving.column(per_label, "checksum")], dtype=np.uint64),
@@ -339,6 +399,7 @@ class MultilabelCut:
             "metric": saving.metric_to_dict(self.metric, pooled),
             "value": saving.number_to_json(self.value),
             "shared_threshold": None if self.shared_threshold is None else saving.number_to_json(self.shared_threshold),
+            "confidence": self.confidence,
             "constraints": [saving.constraint_to_dict(one, pooled) for one in self.constraints],
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
@@ -381,12 +442,20 @@ def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: s
     return sparse.csr_array((np.ones(int(predicted.sum()), dtype=bool), coordinates), shape=matrix.shape)
 
 
+def _joint_calibration(labels: Sequence[Any], cuts: Sequence[Cut]) -> str:
+    """The calibration of all labels, or each with the labels that it was used for."""
+    if len({cut.calibration for cut in cuts}) == 1:
+        return cuts[0].calibration
+    used = {label: cut.calibration for label, cut in zip(labels, cuts, strict=True) if cut.calibration}
+    return wording.by_text(used)
+
+
 def _checksum(name: str) -> int:
     return int(name.rpartition("-")[2] or "0", 16)
 
 
 def _samples(cuts: Sequence[Cut]) -> tuple[RowSample, ...]:
-    """Of the rows that the cuts of single labels keep, some rows of some labels."""
+    """Some rows of some labels, from the rows that the cuts of single labels keep."""
     confusion = stacked([cut.confusion for cut in cuts])
     labels, size = sampled_labels(confusion.positives, confusion.negatives)
     found = []

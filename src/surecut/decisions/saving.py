@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from surecut._files import write_whole
+from surecut._inputs import plain_value
 from surecut.confusion import Confusion
 from surecut.constraints import RATES, Constraint, Rate, make_constraint
 from surecut.metrics import (
@@ -61,7 +62,7 @@ class Schema(NamedTuple):
 
 CUT = Schema("surecut/cut", 3, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
-    "surecut/multilabel-cut", 3, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
+    "surecut/multilabel-cut", 4, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )
 SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT)}
 
@@ -240,8 +241,7 @@ def _cells(values: list[Any], name: str) -> NDArray[Any]:
 
 def label_to_json(label: Any) -> Any:
     """Write a label: tuples as lists, dates as text with their type."""
-    if isinstance(label, np.generic):
-        label = label.item()
+    label = plain_value(label)
     if isinstance(label, tuple):
         return [label_to_json(part) for part in label]
     if isinstance(label, float):

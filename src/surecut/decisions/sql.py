@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 
 class Dialect(NamedTuple):
@@ -17,30 +19,61 @@ class Dialect(NamedTuple):
         The quotation mark around names.
     is_number
         The condition that a score is not NaN; empty where the engine stores none.
+    has_escapes
+        Whether a backslash in a text is an escape.
+    text
+        How a text is compared exactly.
+    date, timestamp
+        The types before a date and a date with a time, without a time zone; empty where the engine has text instead.
     """
 
     double: str
     quote: str
     is_number: str = ""
+    has_escapes: bool = False
+    text: str = "{text}"
+    date: str = "DATE "
+    timestamp: str = "TIMESTAMP "
 
     def name(self, column: str) -> str:
         """Quote the name of a column."""
         return self.quote + column.replace(self.quote, self.quote * 2) + self.quote
 
+    def literal(self, value: Any) -> str:
+        """Write a value: a text, a number, a boolean, a date or a time."""
+        kind = _kind(value)
+        if kind == "text":
+            return self.text.format(text=self._quoted(value))
+        if kind == "boolean":
+            return "TRUE" if value else "FALSE"
+        if kind == "number":
+            return _scientific(value) if isinstance(value, float) else str(value)
+        if kind == "date":
+            return f"{self.date}'{value.isoformat()}'"
+        return f"{self.timestamp}'{value.isoformat(sep=' ')}'"
+
+    def _quoted(self, text: str) -> str:
+        if not self.has_escapes:
+            return "'" + text.replace("'", "''") + "'"
+        for character, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
+            text = text.replace(character, escape)
+        return f"'{text}'"
+
 
 # NaN is the largest number in DuckDB, Postgres, Snowflake and Spark, and equals itself. In BigQuery it is IEEE 754's;
 # MySQL and SQLite store none. Standard SQL has no word for it: −NaN is NaN, so that neither is at most 0, whichever way
 # an engine compares it, and of every number one of the two is. DuckDB is asked twice, for the reason that
-# `surecut.sources.columns.is_nan` gives.
+# `surecut.sources.columns.is_nan` gives. BigQuery and Spark read a doubled quote as two texts, and need escapes. MySQL
+# compares text without regard to case, unless it is binary.
 DIALECTS = {
     "ansi": Dialect("DOUBLE PRECISION", '"', "(-{score} <= 0 OR {score} <= 0)"),
     "duckdb": Dialect("DOUBLE", '"', "NOT isnan({score}) AND exp(-abs({score})) <= 1"),
     "postgres": Dialect("DOUBLE PRECISION", '"', "{score} <> CAST('NaN' AS DOUBLE PRECISION)"),
-    "snowflake": Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)"),
-    "sqlite": Dialect("REAL", '"'),
-    "spark": Dialect("DOUBLE", "`", "NOT isnan({score})"),
-    "bigquery": Dialect("FLOAT64", "`", "NOT IS_NAN({score})"),
-    "mysql": Dialect("DOUBLE", "`"),
+    "snowflake": Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)", has_escapes=True),
+    "sqlite": Dialect("REAL", '"', date="", timestamp=""),
+    "spark": Dialect("DOUBLE", "`", "NOT isnan({score})", has_escapes=True),
+    "bigquery": Dialect("FLOAT64", "`", "NOT IS_NAN({score})", has_escapes=True, timestamp="DATETIME "),
+    "mysql": Dialect("DOUBLE", "`", has_escapes=True, text="CAST({text} AS BINARY)"),
 }
 
 
@@ -60,13 +93,93 @@ def reaches(expression: str, threshold: float, dialect: Dialect) -> str:
     """
     if threshold == math.inf:
         return "FALSE"
-    score = f"CAST({expression} AS {dialect.double})"
-    conditions = [f"{expression} IS NOT NULL"]
-    if threshold > -math.inf:
-        conditions.append(f"{score} >= {_scientific(threshold)}")
-    if dialect.is_number:
-        conditions.append(dialect.is_number.format(score=score))
-    return f"({' AND '.join(conditions)})"
+    return _of_a_score(expression, _at_least(expression, threshold, dialect), dialect)
+
+
+def reaches_by(
+    expression: str,
+    columns: Sequence[str],
+    thresholds: Iterable[tuple[tuple[Any, ...], float]],
+    dialect: Dialect,
+) -> str:
+    """Write the condition that a score reaches the threshold of its label: false for other labels, null and NaN.
+
+    A label is a tuple of values, one of each column.
+
+    >>> print(reaches_by("p", ["tag"], [(("a",), 0.5), (("b",), 0.25), (("c",), 0.5)], DIALECTS["sqlite"]))
+    (p IS NOT NULL AND CASE WHEN tag IN ('a', 'c') THEN CAST(p AS REAL) >= 5e-01 WHEN tag IN ('b') THEN CAST(p AS REAL)
+    >= 2.5e-01 ELSE FALSE END)
+    """
+    reached = [(label, threshold) for label, threshold in thresholds if threshold < math.inf]
+    if not reached:
+        return "FALSE"
+    for column, values in zip(columns, zip(*(label for label, _ in reached), strict=True), strict=True):
+        _require_one_kind(column, values)
+    literals = [(tuple(map(dialect.literal, label)), threshold) for label, threshold in reached]
+    branches = [
+        f"WHEN {condition} THEN {_at_least(expression, threshold, dialect) or 'TRUE'}"
+        for condition, threshold in _conditions(columns, literals)
+    ]
+    return _of_a_score(expression, f"CASE {' '.join(branches)} ELSE FALSE END", dialect)
+
+
+def _conditions(
+    columns: Sequence[str], literals: Iterable[tuple[tuple[str, ...], float]]
+) -> Iterable[tuple[str, float]]:
+    """Conditions on labels, each with a threshold. Labels of one column that share one are listed together."""
+    if len(columns) > 1:  # a chain of ORs would nest as deep as there are labels, and engines have limits
+        for label, threshold in literals:
+            yield " AND ".join(f"{column} = {value}" for column, value in zip(columns, label, strict=True)), threshold
+        return
+    by_threshold: dict[float, list[str]] = {}
+    for (value,), threshold in literals:
+        by_threshold.setdefault(threshold, []).append(value)
+    for threshold, values in by_threshold.items():
+        yield f"{columns[0]} IN ({', '.join(values)})", threshold
+
+
+def _of_a_score(expression: str, condition: str, dialect: Dialect) -> str:
+    """A condition on a score, false where the score is null or NaN."""
+    is_number = dialect.is_number.format(score=_double(expression, dialect))
+    return f"({' AND '.join(filter(None, (f'{expression} IS NOT NULL', condition, is_number)))})"
+
+
+def _at_least(expression: str, threshold: float, dialect: Dialect) -> str:
+    """The comparison of a score that is a number; empty where every number will do."""
+    return "" if threshold == -math.inf else f"{_double(expression, dialect)} >= {_scientific(threshold)}"
+
+
+def _double(expression: str, dialect: Dialect) -> str:
+    return f"CAST({expression} AS {dialect.double})"
+
+
+def _kind(value: Any) -> str:
+    """What a value is in SQL; a `ValueError` where there is no literal that means the same in all engines."""
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return "number"
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return "time"
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return "date"
+    raise ValueError(
+        f"the label {value!r} cannot be written in SQL: expected text, a finite number, a boolean, a date, or a time "
+        "without a time zone"
+    )
+
+
+def _require_one_kind(column: str, values: Iterable[Any]) -> None:
+    """Raise where labels could not stand in one column: engines convert, or refuse, what is of another type."""
+    kinds = {_kind(value): value for value in values}
+    if len(kinds) > 1:
+        (one, first), (other, second) = list(kinds.items())[:2]
+        raise ValueError(
+            f"labels of the column {column} are of several types, {one} ({first!r}) and {other} ({second!r}): a column "
+            "in SQL has one"
+        )
 
 
 def _scientific(number: float) -> str:

@@ -68,7 +68,7 @@ def multilabel_text(cut: MultilabelCut) -> str:
         kind = "none ever predicted"
     notes = []
     if shared := cut.shared:
-        notes.append(f"{len(shared)} took the shared threshold, {cut.shared_threshold:.6g}: {_reasons(shared)}")
+        notes.append(f"{len(shared)} took the shared threshold, {cut.shared_threshold:.6g}: {by_text(shared)}")
     if cut.average == "macro" and cut.left_out:
         notes.append(f"{cut.left_out} left out of the mean, where {cut.metric.name} is undefined")
     known = cut.shrinkage[np.isfinite(cut.shrinkage) & (cut.shrinkage > 0)]
@@ -78,15 +78,19 @@ def multilabel_text(cut: MultilabelCut) -> str:
     count = f"{len(cut):,} label" + ("s" if len(cut) > 1 else "")
     tail = f" ({'; '.join(notes)})" if notes else ""
     what = f"{'expected ' if cut.calibration == 'given' else ''}{cut.average} {cut.metric.name}"
-    return f"{count}, {kind}: {what} = {cut.value:.4f}{subject_to(cut.constraints, None)} on {rows}{tail}"
+    return f"{count}, {kind}: {what} = {cut.value:.4f}{subject_to(cut.constraints, cut.confidence)} on {rows}{tail}"
 
 
-def _reasons(shared: Mapping[Any, str], most: int = 5) -> str:
-    """Labels by the reason why they could not be tuned: the first few by name."""
-    by_reason: dict[str, list[str]] = {}
-    for label, reason in shared.items():
-        by_reason.setdefault(reason, []).append(str(label))
+def by_text(texts: Mapping[Any, str], most: int = 5) -> str:
+    """Write what is said of labels, each text with the first few labels that it is said of.
+
+    >>> by_text({"a": "sigmoid", "b": "beta", "c": "sigmoid"})
+    'sigmoid for a, c, beta for b'
+    """
+    by: dict[str, list[str]] = {}
+    for label, text in texts.items():
+        by.setdefault(text, []).append(str(label))
     return ", ".join(
-        f"{reason} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
-        for reason, names in by_reason.items()
+        f"{text} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
+        for text, names in by.items()
     )

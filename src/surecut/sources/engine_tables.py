@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 
 from surecut.sources.columns import is_nan
+from surecut.sources.text_numbers import literal, quoted
 
 if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
@@ -28,7 +29,7 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
         with tempfile.TemporaryDirectory() as folder:  # a relation does not tell its connection, but can read a file
             path = Path(folder) / "table.parquet"
             pyarrow.parquet.write_table(table.to_arrow(), path)
-            query = f"SELECT * FROM read_parquet({_text(str(path))})"
+            query = f"SELECT * FROM read_parquet({literal(str(path))})"
             yield nw.from_native(nw.to_native(frame).query("surecut_frame", query))
     else:
         yield _in_engine_of(frame, table).lazy()
@@ -36,9 +37,7 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
 
 def with_thresholds(frame: Any, cut: MultilabelCut, score: Any, keys: tuple[str, ...], name: str) -> Any:
     """The native frame with a column that says which rows reach the threshold of their group."""
-    labels = [label if isinstance(label, tuple) else (label,) for label in cut.labels]
-    if any(len(label) != len(keys) for label in labels):
-        raise ValueError(f"labels of the cut, such as {cut.labels[0]!r}, do not come from {len(keys)} columns")
+    labels = cut.label_parts(len(keys))
     reached = [(*label, t) for label, t in zip(labels, cut.thresholds.tolist(), strict=True) if t < math.inf]
     columns = {column: [row[part] for row in reached] for part, column in enumerate((*keys, THRESHOLD))}
     eager = isinstance(frame, nw.DataFrame)
@@ -58,7 +57,7 @@ def _thresholds_beside(frame: Any, columns: dict[str, list[Any]], keys: tuple[st
         relation = nw.to_native(frame)
         types = dict(zip(relation.columns, map(str, relation.types), strict=True)) | {THRESHOLD: "DOUBLE"}
         listed = (
-            f"unnest(CAST([{', '.join(map(_text, column))}] AS {types[name]}[])) AS {_quoted(name)}"
+            f"unnest(CAST([{', '.join(map(literal, map(str, column)))}] AS {types[name]}[])) AS {quoted(name)}"
             for name, column in columns.items()
         )
         return nw.from_native(relation.query("surecut_frame", f"SELECT {', '.join(listed)}"))
@@ -101,11 +100,3 @@ def _in_engine_of(frame: Any, table: nw.DataFrame[Any]) -> Any:
     if engine.is_pyarrow():
         return nw.from_native(table.to_arrow())
     return nw.from_native(table.to_pandas())
-
-
-def _text(value: Any) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

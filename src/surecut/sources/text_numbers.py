@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from surecut.decisions.sql import DIALECTS
+
+DUCKDB = DIALECTS["duckdb"]
+
 
 class TextNumbers(NamedTuple):
     """How a column of text is read as numbers."""
@@ -16,13 +20,13 @@ class TextNumbers(NamedTuple):
 
 
 def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
+    """A column's name in DuckDB's SQL."""
+    return DUCKDB.name(name)
 
 
 def literal(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"
+    """A text in DuckDB's SQL."""
+    return DUCKDB.literal(text)
 
 
 def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
