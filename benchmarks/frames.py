@@ -92,7 +92,7 @@ def measure_file(path: str) -> dict[str, Any]:
 
 
 def count_reads(passes: list[Any]) -> None:
-    from surecut.frames.readers import DuckReader
+    from surecut.sources.readers import DuckReader
 
     read = DuckReader.read
 
@@ -157,7 +157,7 @@ def measure_groups(path: str) -> dict[str, Any]:
     import duckdb
 
     from surecut import tune_frame
-    from surecut.frames.grouped import GroupedRows
+    from surecut.sources.engines import GroupedRows
 
     counted, answers = GroupedRows.counted, []
 

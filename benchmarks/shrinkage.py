@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from surecut import Confusion, LinearSurrogate, datasets, get_metric, tune_expected, tune_thresholds
 from surecut.averages import macro_value, values_per_label
-from surecut.multilabel.outputs import label_scores
+from surecut.classifier.outputs import label_scores
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = {"scene": (300, 600, 1211), "yeast": (300, 600, 1500), "mediamill": (1000, 3000, 30993)}

@@ -141,7 +141,7 @@ def at_or_above(threshold: float) -> Rule:
 
 
 def surecut(case: Case) -> Rule:
-    """As installed: compiled kernels from `surecut._kernels.COMPILED_FROM` rows on, where there is numba."""
+    """As installed: compiled kernels from `surecut.core.kernels.COMPILED_FROM` rows on, where there is numba."""
     from surecut import tune_threshold
 
     return at_or_above(tune_threshold(case.labels, case.scores, metric="f1").threshold)

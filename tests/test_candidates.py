@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from surecut import Cut, Hull, ScoreTally, tune_threshold
-from surecut.candidates import place
+from surecut.core.candidates import place
 from surecut.constraints import parse_constraints
 from surecut.metrics import FBeta, GMean, Precision, Recall, Utility
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surecut import counts
-from surecut.counts import Counts, Parts, lie_in, range_of
+from surecut.core.counts import Counts, Parts, lie_in, range_of
 
 
 def some_ranges(count, generator):

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from surecut import _kernels
-from surecut._kernels import (
+from surecut.core.kernels import (
     KEY_OF_MINUS_ZERO,
     NONE,
     SEVERAL,
@@ -260,7 +260,7 @@ def double(number):
 
 
 def test_a_cache_that_fails_when_it_is_read_is_no_cache(compiled):
-    from surecut._compiled import _Kernel
+    from surecut.core.compiled import _Kernel
 
     kernel = _Kernel(double)
     calls = []
@@ -292,7 +292,7 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
 from surecut import _kernels
-from surecut._kernels import KeyRanges, ordered_keys, scores_of_keys
+from surecut.core.kernels import KeyRanges, ordered_keys, scores_of_keys
 kernels = _kernels.compiled()
 bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
 ranges = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))

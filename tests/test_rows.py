@@ -7,9 +7,9 @@ import pytest
 
 from surecut import _kernels, rows
 from surecut._inputs import Labels
-from surecut._kernels import ordered_keys
-from surecut.counts import Parts
-from surecut.rows import ArrayRows
+from surecut.core.kernels import ordered_keys
+from surecut.core.counts import Parts
+from surecut.sources.rows import ArrayRows
 
 
 @pytest.fixture(params=["plain", "weighted"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from surecut import ScoreTally, _kernels, get_metric, tune_threshold, tuning
 from surecut.metrics import FBeta, FunctionMetric, Tversky
-from surecut.rows import ArrayRows
+from surecut.sources.rows import ArrayRows
 
 LABELS = [1, 0, 1, 1, 0, 0, 1, 0]
 SCORES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]

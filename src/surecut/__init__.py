@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
-    from surecut.classifier import PlugInClassifier
+    from surecut.classifier.plug_in import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.core.candidates import Hull
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
-    from surecut.frames.tuning import apply_frame, tune_frame
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
-    from surecut.multilabel.averaging import tune_expected, tune_thresholds
     from surecut.positive_class import PositiveClassWarning
     from surecut.sources.sketch import ScoreSketch
-    from surecut.tuning import tune_threshold
+    from surecut.tuning.frame import apply_frame, tune_frame
+    from surecut.tuning.labels import tune_expected, tune_thresholds
+    from surecut.tuning.threshold import tune_threshold
 
 __version__ = "0.1.0.dev0"
 
@@ -36,19 +36,19 @@ _HOME = {
     "InfeasibleError": "surecut.constraints",
     "LinearSurrogate": "surecut.linear.surrogate",
     "MultilabelCut": "surecut.decisions.multilabel",
-    "PlugInClassifier": "surecut.classifier",
+    "PlugInClassifier": "surecut.classifier.plug_in",
     "PositiveClassWarning": "surecut.positive_class",
     "AbsentPositiveWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
     "ScoreSketch": "surecut.sources.sketch",
     "ScoreTally": "surecut.core.tally",
-    "apply_frame": "surecut.frames.tuning",
+    "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "get_metric": "surecut.metrics",
-    "tune_expected": "surecut.multilabel.averaging",
-    "tune_frame": "surecut.frames.tuning",
-    "tune_threshold": "surecut.tuning",
-    "tune_thresholds": "surecut.multilabel.averaging",
+    "tune_expected": "surecut.tuning.labels",
+    "tune_frame": "surecut.tuning.frame",
+    "tune_threshold": "surecut.tuning.threshold",
+    "tune_thresholds": "surecut.tuning.labels",
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 

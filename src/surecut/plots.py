@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
-    from surecut.tuning import MetricLike
+    from surecut.tuning.threshold import MetricLike
 
 
 @dataclass
@@ -398,7 +398,7 @@ class MultilabelDisplay:
         **dot_options: Any,
     ) -> Self:
         """Tune labels and scores of shape (rows, labels), and draw the cut."""
-        from surecut.multilabel.averaging import tune_thresholds
+        from surecut.tuning.labels import tune_thresholds
 
         cut = tune_thresholds(Y_true, Y_score, metric=metric, average=average, labels=labels)
         return cls.from_cut(cut, most=most, axes=axes, **dot_options)
@@ -445,7 +445,7 @@ def _of_estimator(
     estimator: Any, X: Any, y: Any, metric: Any, sample_weight: Any, pos_label: Any, response_method: str
 ) -> tuple[ScoreTally, Cut]:
     """A classifier's scores on some rows, and its cut: its own, or the best one on these rows."""
-    from surecut.classifier import PlugInClassifier
+    from surecut.classifier.plug_in import PlugInClassifier
 
     if isinstance(estimator, PlugInClassifier):
         tuned = estimator if metric is None else estimator.retarget(metric)

@@ -17,7 +17,7 @@ from surecut.certificates.drift import check_label_drift
 from surecut.cli import demo
 from surecut.cli.app import app
 from surecut.metrics import CATALOGUE, Tversky, Utility
-from surecut.multilabel.averaging import tune_tallies
+from surecut.tuning.labels import tune_tallies
 
 runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
 

@@ -34,8 +34,8 @@ from surecut import (
 )
 from surecut.frames import by_group
 from surecut.metrics import AM, FBeta, GMean, HMean, LinearFractional, Precision, Tversky, Utility
-from surecut.multilabel.averaging import tune_tallies
-from surecut.sketch import CoarseSketchError
+from surecut.tuning.labels import tune_tallies
+from surecut.sources.sketch import CoarseSketchError
 
 NPV = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1), name="npv")
 TP_OVER_FP = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0), name="tp/fp")

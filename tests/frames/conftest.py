@@ -12,7 +12,7 @@ import pytest
 
 from surecut import MultilabelCut, ScoreTally, tune_frame, tune_threshold
 from surecut.frames import batches, grouped
-from surecut.multilabel.averaging import tune_tallies
+from surecut.tuning.labels import tune_tallies
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

@@ -6,8 +6,8 @@ import pytest
 
 from surecut import tune_frame, tune_threshold
 from surecut.frames import batches
-from surecut.frames.readers import DuckReader
-from surecut.rows import SourceChangedError
+from surecut.sources.readers import DuckReader
+from surecut.sources.rows import SourceChangedError
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -7,7 +7,7 @@ import pytest
 
 from surecut import MissingRowsWarning, certify, tune_frame, tune_threshold
 from surecut.frames import by_group, grouped
-from surecut.rows import SourceChangedError
+from surecut.sources.rows import SourceChangedError
 
 duckdb = pytest.importorskip("duckdb")
 polars = pytest.importorskip("polars")

@@ -14,7 +14,7 @@ import pytest
 
 from surecut import apply_frame, certify, tune_frame, tune_threshold
 from surecut.frames import by_group, grouped
-from surecut.rows import SourceChangedError
+from surecut.sources.rows import SourceChangedError
 
 ibis = pytest.importorskip("ibis")
 

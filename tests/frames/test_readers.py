@@ -9,7 +9,7 @@ import pytest
 
 from surecut import apply_frame, tune_frame, tune_threshold
 from surecut.frames import batches
-from surecut.frames.readers import DuckReader, PercentWarning
+from surecut.sources.readers import DuckReader, PercentWarning
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -20,7 +20,7 @@ from fuzz.samples import draw_labels, draw_scores, draw_size, draw_weights
 from fuzz.settings import Settings, draw_settings, shrunk
 from oracle import Oracle
 from surecut import InfeasibleError, ScoreSketch, ScoreTally, tune_frame, tune_threshold, tune_thresholds
-from surecut.multilabel.averaging import tune_tallies
+from surecut.tuning.labels import tune_tallies
 
 Complaint = tuple[str, str]
 """A kind of difference, and what is different."""

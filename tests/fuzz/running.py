@@ -204,7 +204,7 @@ import numpy as np
 from surecut import *
 from surecut.constraints import RATES, Constraint
 from surecut.metrics import *
-from surecut.multilabel.averaging import tune_tallies
+from surecut.tuning.labels import tune_tallies
 """
 
 SPARSE = """\

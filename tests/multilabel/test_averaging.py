@@ -24,7 +24,7 @@ from surecut import (
 from surecut.metrics import LinearFractional
 from surecut.multilabel import bins as label_bins
 from surecut.multilabel import sources as label_sources
-from surecut.multilabel.averaging import tune_tallies
+from surecut.tuning.labels import tune_tallies
 
 NAMES = ["f1", "f2", "jaccard", "am", "kappa", "accuracy", "precision", "recall", "mcc", "gmean"]
 

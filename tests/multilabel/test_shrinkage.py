@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import expit, ndtri
 
 from surecut import certify, get_metric, tune_expected, tune_threshold, tune_thresholds
-from surecut.multilabel.shrinkage import GRID, check_shrinkage
+from surecut.tuning.shrinkage import GRID, check_shrinkage
 
 
 def draw(random, rows, shift=-3.0, slope=2.0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from surecut.multilabel.stratification import MultilabelSplit, stratified_parts
+from surecut.classifier.stratification import MultilabelSplit, stratified_parts
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -598,7 +598,7 @@ def _one_sided(rows: Rows) -> list[str]:
 
 
 def _kappa(shrinkage: str) -> float | str:
-    from surecut.multilabel.shrinkage import check_shrinkage
+    from surecut.tuning.shrinkage import check_shrinkage
 
     if shrinkage == "auto":
         return shrinkage

@@ -23,10 +23,10 @@ from surecut.core.tally import ScoreTally
 from surecut.decisions import saving, sql
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
-from surecut.frames.tuning import tune_frame
-from surecut.multilabel.averaging import tune_tallies
-from surecut.multilabel.smoothing import shrunken_cut
 from surecut.sources.text_numbers import literal, quoted
+from surecut.tuning.frame import tune_frame
+from surecut.tuning.labels import tune_tallies
+from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table

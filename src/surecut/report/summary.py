@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.decisions.cut import Cut
-    from surecut.tuning import MetricLike
+    from surecut.tuning.threshold import MetricLike
 
 ALL_CUTS_UP_TO = 2_000
 """Samples with no more distinct cuts than this are shown whole."""

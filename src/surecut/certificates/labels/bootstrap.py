@@ -14,8 +14,8 @@ from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.labels.values import average_certificate, row_values
 from surecut.certificates.resampling import Resampled
 from surecut.confusion import Confusion
-from surecut.multilabel.averaging import tune_thresholds
 from surecut.progress import shown
+from surecut.tuning.labels import tune_thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,9 +12,9 @@ from surecut.core.entries import Entries
 from surecut.core.keys import scores_of_keys
 from surecut.core.memory import Counted
 from surecut.core.threads import on_each
-from surecut.multilabel.calibration import Calibration, Groups, calibrate, grouped
-from surecut.multilabel.shrinkage import effective_kappa, shares
 from surecut.sources.labels import LabelCuts, LabelSource, TallySource, confusion_at, cuts_of
+from surecut.tuning.calibration import Calibration, Groups, calibrate, grouped
+from surecut.tuning.shrinkage import effective_kappa, shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

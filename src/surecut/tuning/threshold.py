@@ -21,9 +21,9 @@ from surecut.core.candidates import cut_of
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.metrics import Metric, get_metric
-from surecut.multilabel.shrinkage import check_shrinkage
-from surecut.multilabel.smoothing import shrunken_cut
 from surecut.sources.arrays import ArraySource
+from surecut.tuning.shrinkage import check_shrinkage
+from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -16,17 +16,17 @@ from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import get_metric
-from surecut.multilabel.samples import best_samples_cut
-from surecut.multilabel.shrinkage import check_shrinkage
-from surecut.multilabel.smoothing import Smoothed
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import label_source, no_labels
+from surecut.tuning.samples import best_samples_cut
+from surecut.tuning.shrinkage import check_shrinkage
+from surecut.tuning.smoothing import Smoothed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from surecut.core.tally import ScoreTally
-    from surecut.tuning import MetricLike
+    from surecut.tuning.threshold import MetricLike
 
 
 def tune_thresholds(

@@ -9,8 +9,8 @@ import numpy as np
 from surecut.core.keys import scores_of_keys
 from surecut.core.rules import first_best, place
 from surecut.metrics import NOISE
-from surecut.multilabel.smoothing import Smoothed
 from surecut.sources.matrices import label_source, no_labels
+from surecut.tuning.smoothing import Smoothed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

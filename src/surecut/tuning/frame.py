@@ -20,10 +20,10 @@ from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
-from surecut.multilabel.averaging import tuned
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan
-from surecut.tuning import MetricLike, distinct_names
+from surecut.tuning.labels import tuned
+from surecut.tuning.threshold import MetricLike, distinct_names
 
 if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.metrics import Metric
-    from surecut.multilabel.calibration import Calibration, Groups
+    from surecut.tuning.calibration import Calibration, Groups
 
 GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 """The κ that `"auto"` weighs."""

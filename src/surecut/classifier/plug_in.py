@@ -31,14 +31,7 @@ from sklearn.utils.validation import (
 
 from surecut._inputs import as_weights
 from surecut._matrices import is_sparse
-from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.core.rules import Objective
-from surecut.core.tally import ScoreTally
-from surecut.decisions.multilabel import MultilabelCut
-from surecut.metrics import Metric, get_metric
-from surecut.multilabel.averaging import check_request, tune_thresholds
-from surecut.multilabel.hulls import LabelHulls
-from surecut.multilabel.outputs import (
+from surecut.classifier.outputs import (
     checked_indicators,
     is_multilabel,
     label_names,
@@ -46,19 +39,26 @@ from surecut.multilabel.outputs import (
     response,
     takes_many_labels,
 )
-from surecut.multilabel.shrinkage import check_shrinkage
-from surecut.multilabel.smoothing import shrunken_cut
-from surecut.multilabel.stratification import MultilabelSplit
+from surecut.classifier.stratification import MultilabelSplit
+from surecut.constraints import ConstraintLike, parse_constraints
+from surecut.core.rules import Objective
+from surecut.core.tally import ScoreTally
+from surecut.decisions.multilabel import MultilabelCut
+from surecut.metrics import Metric, get_metric
 from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
+from surecut.tuning.hulls import LabelHulls
+from surecut.tuning.labels import check_request, tune_thresholds
+from surecut.tuning.shrinkage import check_shrinkage
+from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.core.candidates import Hull
     from surecut.decisions.cut import Cut
-    from surecut.tuning import MetricLike
+    from surecut.tuning.threshold import MetricLike
 
 
 CERTIFYING_SHARE = 3 / 4

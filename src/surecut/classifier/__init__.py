@@ -1,0 +1,1 @@
+"""`PlugInClassifier`, and how it splits rows and reads scores of many labels."""
