@@ -161,9 +161,7 @@ def test_every_metric_of_the_registry_is_drawn():
 
 
 def test_all_sizes_that_are_shrunk_exist():
-    settings = draw_settings(
-        np.random.default_rng(0), "search", "kernels", "sources", "bins", "batches", "grouped"
-    )
+    settings = draw_settings(np.random.default_rng(0), "search", "kernels", "sources", "bins", "batches", "grouped")
     with shrunk(settings):
         assert surecut.tuning.SORT_BELOW == 0
     assert surecut.tuning.SORT_BELOW > 0

@@ -148,7 +148,7 @@ class Hull(Candidates):
     small: some 300 vertices at ten million rows.
     """
 
-    def best_cut(self, metric: str | Metric = "f1", constraint: Any = None) -> Cut:  # type: ignore[override]
+    def best_cut(self, metric: str | Metric = "f1", constraint: Any = None) -> Cut:
         """The best cut for a metric whose optimum is a vertex; a constrained one need not be."""
         metric = get_metric(metric)
         if not metric.on_hull or constraint:

@@ -101,9 +101,9 @@ def _inside(
 ) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
-    None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the rows
-    to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges, or
-    without weight, are dropped afterwards. Weights may be None.
+    None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the
+    rows to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges,
+    or without weight, are dropped afterwards. Weights may be None.
     """
     (low, high, lowest, highest), (flags, words, groups, rows) = ranges, buffer
     keys, classes, found_weights = out

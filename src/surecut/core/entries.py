@@ -159,7 +159,7 @@ class Entries:
         below = np.zeros(len(weight) + self.samples)
         if self.samples == 1:
             below[:-1] = np.cumsum(weight[::-1])[::-1]
-            return below + absent
+            return np.asarray(below + absent)
         backward = running_sums(weight[::-1], len(weight) - self.starts[::-1])[::-1]
         below[self.edge_below - 1] = backward
         return np.asarray(below + absent[self._sample_of_edge])

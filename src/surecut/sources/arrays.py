@@ -108,7 +108,8 @@ class ArraySource(RowSource):
         pieces, counts = zip(*self._on_all_cores(work), strict=True)
         if keep:
             self.kept = KeptRows(parts.low, parts.high, list(itertools.chain.from_iterable(pieces)))
-        return functools.reduce(operator.iadd, counts)
+        added: Counts = functools.reduce(operator.iadd, counts)
+        return added
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         def work(blocks: Iterator[slice]) -> tuple[Any, Any]:

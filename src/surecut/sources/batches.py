@@ -179,7 +179,7 @@ class BatchSource(RowSource):
         head, ended = _take(stream, self.settings.head)
         if ended:
             return self._read_into_memory(head).count()
-        self._stream = chain(head, stream)
+        self._stream: Iterator[pa.RecordBatch] = chain(head, stream)
         self._head = head
         return super().count()
 
@@ -235,7 +235,8 @@ class BatchSource(RowSource):
         counts, pieces = zip(*self._each(stream, nothing, work), strict=True)
         if keep:
             self.kept = KeptRows(parts.low, parts.high, list(chain.from_iterable(pieces)))
-        return functools.reduce(operator.iadd, counts)
+        added: Counts = functools.reduce(operator.iadd, counts)
+        return added
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         ranges = KeyRanges.of(low, high)

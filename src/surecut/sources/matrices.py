@@ -209,8 +209,8 @@ class BinnedColumns:
         width += -width % group
         self._counts = np.zeros((len(self._bins), width, 2), dtype=np.int32)
         checksums = []
-        for label, (one, counts) in enumerate(zip(self._bins, self._counts, strict=True)):
-            _, nans, checksum = self._kernels.histogram(*self._rows(label), POSITIVE, NEGATIVE, one, counts, counts)
+        for i, (one, counts) in enumerate(zip(self._bins, self._counts, strict=True)):
+            _, nans, checksum = self._kernels.histogram(*self._rows(i), POSITIVE, NEGATIVE, one, counts, counts)
             if nans:
                 self._source.entries(self._labels)  # which says where
             checksums.append(int(checksum))
@@ -329,8 +329,10 @@ class SparseSource(LabelSource):
             of_positives = np.bincount(truth_label[unscored], weights[truth.indices[unscored]], minlength=labels)
             taken = np.concatenate((label, truth_label[unscored])), np.concatenate((where, truth.indices[unscored]))
             absent = np.column_stack((_rest_of(weights, *taken, negatives), of_positives))
-        self.starts, self.scores, self.is_positive = starts, y_score.data[stored], is_positive
-        self.absent, self._rows, self.entry_weights = absent, rows, entry_weights
+        self.starts, self.is_positive, self.absent = starts, is_positive, absent
+        self.scores: NDArray[Any] = y_score.data[stored]
+        self.entry_weights: NDArray[np.float64] | None = entry_weights
+        self._rows = int(rows)
 
     @property
     def rows(self) -> int:
