@@ -1,0 +1,149 @@
+"""What is asked of a tuning function: one object, validated once, whatever the rows are and wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surecut._inputs import check_missing
+from surecut.averages import AVERAGES
+from surecut.constraints import Constraint, ConstraintLike, parse_constraints
+from surecut.core.rules import Objective
+from surecut.metrics import Metric, get_metric
+from surecut.tuning.shrinkage import check_shrinkage
+
+MetricLike = str | Metric | Callable[..., Any]
+
+WEIGHTS = ("counts", "importance")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A validated request. `Request.of` makes one from what a person writes.
+
+    Attributes
+    ----------
+    metrics, is_list
+        What cuts should be best for; and whether it was a list, which gives a dict.
+    constraints
+        What each cut must meet.
+    average
+        How many labels, or groups, are averaged; None where rows are of one label.
+    confidence, weights
+        The probability with which everything that is promised holds on new data, jointly; and what weights mean.
+    prior
+        The class balance of the deployment, where it is not the sample's.
+    shrinkage
+        κ, or ``"auto"``.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0.
+    pos_label
+        The label that counts as positive.
+    missing
+        ``"error"`` or ``"drop"``: what to do with rows without a label, a score or a weight.
+    """
+
+    metrics: tuple[Metric, ...]
+    is_list: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    average: str | None = None
+    confidence: float | None = None
+    weights: str | None = None
+    prior: float | None = None
+    shrinkage: float | str = 0.0
+    zero_division: float = 0.0
+    pos_label: Any = None
+    missing: str = "error"
+
+    @classmethod
+    def of(
+        cls,
+        metric: MetricLike | Sequence[MetricLike],
+        *,
+        constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+        average: str | None = None,
+        confidence: float | None = None,
+        weights: str | None = None,
+        prior: float | None = None,
+        shrinkage: float | str = 0.0,
+        zero_division: float = 0.0,
+        pos_label: Any = None,
+        missing: str = "error",
+    ) -> Request:
+        """Validate what was asked for, by itself and together.
+
+        >>> Request.of("f1", constraint="precision>=0.9").objectives[0].metric.name
+        'f1'
+        """
+        is_list = isinstance(metric, Sequence) and not isinstance(metric, str)
+        asked: Any = metric if is_list else [metric]
+        metrics = tuple(get_metric(one) for one in asked)
+        if not metrics:
+            raise ValueError("metric is an empty list: name at least one metric")
+        check_missing(missing, "error", "drop")
+        if average is not None and average not in AVERAGES:
+            raise ValueError(f"average must be one of {', '.join(AVERAGES)}, got {average!r}")
+        if confidence is not None and not 0 < confidence < 1:
+            raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+        if weights is not None and weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}")
+        if prior is not None and not 0 < prior < 1:
+            raise ValueError(f"prior must fulfil 0 < prior < 1, got {prior}")
+        kappa = check_shrinkage(shrinkage)
+        constraints = parse_constraints(constraint)
+        request = cls(
+            metrics,
+            is_list,
+            constraints,
+            average,
+            confidence,
+            weights,
+            prior,
+            kappa,
+            float(zero_division),
+            pos_label,
+            missing,
+        )
+        request._check_together()
+        return request
+
+    def _check_together(self) -> None:
+        """Raise where two options exclude each other, with the reason."""
+        if self.shrinkage != 0:
+            if self.constraints:
+                raise ValueError(
+                    "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
+                )
+            if self.confidence is not None:
+                raise ValueError(
+                    "nothing is promised of a cut of smoothed labels: leave shrinkage at 0, or certify the cut on "
+                    "held-out rows"
+                )
+            if self.prior is not None:
+                raise ValueError("smoothed labels have the sample's own class balance: leave shrinkage at 0, or prior")
+            if self.average == "samples":
+                raise ValueError("the samples average cannot be tuned with shrinkage: leave it at 0")
+        if self.average == "samples" and self.constraints:
+            raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
+        if self.average is not None and self.prior is not None:
+            raise ValueError("prior is for one cut: the labels have class balances of their own; tune each by itself")
+        if self.average is not None and self.confidence is not None:
+            raise ValueError(
+                "confidence is for one cut: certify the thresholds of many labels on held-out rows, certify(cut, ...)"
+            )
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """What each cut should be best for."""
+        return [Objective(metric, self.constraints, self.prior) for metric in self.metrics]
+
+    def named(self, cuts: Sequence[Any]) -> Any:
+        """The cut, or cuts of several metrics by name; in full where different metrics share a name."""
+        if not self.is_list:
+            return cuts[0]
+        meant: dict[str, set[str]] = {}
+        for metric in self.metrics:
+            meant.setdefault(metric.name, set()).add(repr(metric))
+        names = [repr(metric) if len(meant[metric.name]) > 1 else metric.name for metric in self.metrics]
+        return dict(zip(names, cuts, strict=True))
