@@ -25,6 +25,7 @@ from surecut import (
     tune_thresholds,
 )
 from surecut.certificates.drift import check_drift
+from surecut.core.settings import using
 from surecut.metrics import Accuracy
 from surecut.overlap import Overlap, overlap
 
@@ -185,13 +186,9 @@ def test_rows_that_an_engine_read_or_counted_are_recognised(engine, tmp_path):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("head", [1 << 20, 1000], ids=["in memory", "in batches"])
-def test_the_same_rows_in_any_order_make_the_same_cut(head, ties, monkeypatch, tmp_path):
+def test_the_same_rows_in_any_order_make_the_same_cut(head, ties, tmp_path):
     """Engines read batches in any order, and workers finish in any order."""
     pyarrow = pytest.importorskip("pyarrow")
-    from surecut.frames import batches
-
-    monkeypatch.setattr(batches, "HEAD", head)
-    monkeypatch.setattr(batches, "BATCH", 512)
     rng = np.random.default_rng(5)
     y, s = draw(rng, 5000)
     s = np.where(s < 0.3, 0.0, s) if ties else s
@@ -199,7 +196,8 @@ def test_the_same_rows_in_any_order_make_the_same_cut(head, ties, monkeypatch, t
     for number in range(3):
         order = rng.permutation(5000)
         rows = pyarrow.table({"y": y[order], "s": s[order]})
-        cuts.append(tune_frame(rows, label="y", score="s"))
+        with using(head=head, batch=512):
+            cuts.append(tune_frame(rows, label="y", score="s"))
         cuts[-1].save(tmp_path / f"{number}.json")
     assert len({(tmp_path / f"{number}.json").read_text() for number in range(3)}) == 1
     assert len(cuts[0].seen[0]) == 256

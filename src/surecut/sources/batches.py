@@ -166,6 +166,10 @@ class BatchSource(RowSource):
         return self.columns.weight is not None
 
     @property
+    def resolvable_rows(self) -> float:
+        return self.settings.kept_rows  # more need not fit in memory
+
+    @property
     def sample(self) -> Sample:
         if self._in_memory is None:
             return super().sample
@@ -174,7 +178,7 @@ class BatchSource(RowSource):
     def count(self, every: bool = False) -> Entries:
         """All rows in bins; sources of few rows are read into memory, and counted there."""
         if every:
-            return super().count(every)
+            return self._all_in_memory().count(every)
         stream = self.batches.read()
         head, ended = _take(stream, self.settings.head)
         if ended:
@@ -267,7 +271,7 @@ class BatchSource(RowSource):
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score; they have to fit in memory."""
-        return (self._in_memory or self._read_into_memory(list(self.batches.read()))).tally()
+        return self._all_in_memory().tally()
 
     def seen(self) -> tuple[RowSample, ...]:
         """Some rows, to recognise them by."""
@@ -283,6 +287,9 @@ class BatchSource(RowSource):
         """Some rows of a block; engines may read the same rows in another order, and in other batches, every time."""
         present = block.weights > 0 if self.weighted else slice(None)
         return RowSample.of_stream(block.scores[present], block.labels[present] == self._label.positive)
+
+    def _all_in_memory(self) -> ArraySource:
+        return self._in_memory or self._read_into_memory(list(self.batches.read()))
 
     def _read_into_memory(self, batches: list[pa.RecordBatch]) -> ArraySource:
         blocks = [self._block(batch) for batch in batches]

@@ -310,7 +310,9 @@ class EngineSource:
         if self._groups is not None:
             every = every or self._groups.size <= self.resolvable_rows
         elif every:
-            rows.check(as_arrays(rows.counted(rows.prepared)))
+            tally = self.tally()
+            self.sample = tally.sample
+            return tally.entries
         if every:
             answer = rows.counted(rows.valid, *by, SCORE)
             return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
@@ -324,6 +326,10 @@ class EngineSource:
         binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
         entries = self._level(binned, [*by, BIN], answer, self._sample_of(answer), self.samples)
         return self._remember(answer, entries)
+
+    def tally(self) -> ScoreTally:
+        """All rows, by distinct score; they have to fit in memory."""
+        return self._rows.tally()
 
     def refine(self, wide: Entries) -> Entries:
         """Divide the newest bins, or fetch their rows by distinct score if these are few."""
@@ -352,6 +358,9 @@ class EngineSource:
         return 1 << min(most, max(0, (self._settings.engine_bins // self.samples).bit_length() - 5))
 
     def _remember(self, answer: nw.DataFrame[Any], entries: Entries) -> Entries:
+        """Note what a decision remembers of the rows; those of groups have to be the ones that were counted before."""
+        if self._groups is not None:
+            self._groups.require_same_rows(entries)
         seen = (_lowest_rows(as_arrays(answer)),) if self._groups is None and LOW in answer.columns else ()
         # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
         self.sample = Sample(int(entries.rows.sum()), self._rows.weighted, seen=seen)
@@ -471,6 +480,13 @@ class EngineGroups(LabelSource):
             for which in (is_accepted, ~is_accepted)
         )
         return Confusion(tp=accepted[:, 1], fp=accepted[:, 0], fn=rejected[:, 1], tn=rejected[:, 0])
+
+    def require_same_rows(self, entries: Entries) -> None:
+        """Raise unless entries consist of the rows of each group and class that were counted before."""
+        if (np.diff(entries.starts) == 0).any() or not np.array_equal(
+            np.add.reduceat(entries.rows, entries.starts[:-1], axis=0), self._by_group[0]
+        ):
+            raise SourceChangedError
 
     def number_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
         """The number of the group of each row of an answer."""

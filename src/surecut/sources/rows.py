@@ -111,7 +111,6 @@ class RowSource(ABC):
     """A source of one sample whose rows can be passed over again and again."""
 
     refines = True
-    resolvable_rows = float("inf")
     sorts_flat_curves = True
     """Whether all rows may be sorted in memory, where a curve is so flat that bins tell nothing."""
 
@@ -159,6 +158,10 @@ class RowSource(ABC):
         """Some rows, to recognise them by; asked for after `count`."""
 
     # --- What a search asks for --------------------------------------------------------------------------------------
+
+    @property
+    def resolvable_rows(self) -> float:
+        return float("inf")
 
     @property
     def sample(self) -> Sample:

@@ -116,7 +116,7 @@ def tune_frame(
         cuts = [tuned(groups, 0.0, objective, groups.names, average) for objective in objectives]
     elif return_tally:
         tally = _source(frame, columns, missing, objectives).tally()
-        cuts = [tally.best_cut(objective.metric, objective.constraints) for objective in objectives]
+        cuts = [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
     else:
         source = _source(frame, columns, missing, objectives)
         every = search(source, objectives)

@@ -1,4 +1,7 @@
-"""What the tests of frames share: engines, rows for them, and what counts as the same answer."""
+"""Fixtures of the tests of frames: engines, rows for them, and what counts as the same answer.
+
+Libraries are imported when a test asks for them, so that other tests of the folder run without them.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,33 @@ import numpy as np
 import pytest
 
 from surecut import MultilabelCut, ScoreTally, tune_frame, tune_threshold
-from surecut.frames import batches, grouped
+from surecut.core.settings import using
 from surecut.tuning.labels import tune_tallies
 
-pandas = pytest.importorskip("pandas")
-polars = pytest.importorskip("polars")
-pyarrow = pytest.importorskip("pyarrow")
-data_set = pytest.importorskip("pyarrow.dataset")
-parquet = pytest.importorskip("pyarrow.parquet")
-duckdb = pytest.importorskip("duckdb")
-ibis = pytest.importorskip("ibis")
+library = pytest.importorskip
 
 # Engines
 
 
+def as_arrow(frame):
+    return library("pyarrow").Table.from_pandas(frame)
+
+
 def as_parquet(frame, folder):
     path = folder / "rows.parquet"
-    parquet.write_table(pyarrow.Table.from_pandas(frame), path, row_group_size=100)
+    library("pyarrow.parquet").write_table(as_arrow(frame), path, row_group_size=100)
     return path
 
 
 IN_PROCESS = {
     "pandas": lambda frame, folder: frame,
-    "polars": lambda frame, folder: polars.from_pandas(frame),
-    "polars lazy": lambda frame, folder: polars.from_pandas(frame).lazy(),
-    "pyarrow": lambda frame, folder: pyarrow.Table.from_pandas(frame),
-    "pyarrow data set": lambda frame, folder: data_set.dataset(pyarrow.Table.from_pandas(frame)),
-    "duckdb": lambda frame, folder: duckdb.connect().from_df(frame),
+    "polars": lambda frame, folder: library("polars").from_pandas(frame),
+    "polars lazy": lambda frame, folder: library("polars").from_pandas(frame).lazy(),
+    "pyarrow": lambda frame, folder: as_arrow(frame),
+    "pyarrow data set": lambda frame, folder: library("pyarrow.dataset").dataset(as_arrow(frame)),
+    "duckdb": lambda frame, folder: library("duckdb").connect().from_df(frame),
     "parquet": as_parquet,
-    "ibis": lambda frame, folder: ibis.memtable(frame),
+    "ibis": lambda frame, folder: library("ibis").memtable(frame),
 }
 
 
@@ -99,28 +100,28 @@ def dask_frames():
 
 
 @pytest.fixture
-def in_small_steps(monkeypatch):
+def in_small_steps():
     """Settings with which a handful of rows is read in many batches and searched in many steps."""
-    for module, settings in (
-        (grouped, {"SHIPPED": 16, "PARTS": 16, "RUNS": 2}),
-        (batches, {"BATCH": 32, "HEAD": 64, "KEPT_SHARE": 0.1}),
-    ):
-        for name, value in settings.items():
-            monkeypatch.setattr(module, name, value)
+    in_batches = {"batch": 32, "head": 64, "kept_share": 0.1, "sorted_at_once": 8, "sorted_share": 10**6, "group": 4}
+    with using(shipped=16, engine_bins=16, fine=4, **in_batches):
+        yield
 
 
 @pytest.fixture
 def shipped(monkeypatch):
-    """What engines ship: for each answer, the columns that its rows are told apart by, and their number."""
+    """What engines ship: for each answer, the columns that its rows differ in, and their number."""
+    library("narwhals")
+    from surecut.sources.engines import EngineRows
+
     answers: list[tuple[tuple[str, ...], int]] = []
-    counted = grouped.GroupedRows.counted
+    counted = EngineRows.counted
 
     def noted(self, frame, *by):
         answer = counted(self, frame, *by)
         answers.append((by, len(answer)))
         return answer
 
-    monkeypatch.setattr(grouped.GroupedRows, "counted", noted)
+    monkeypatch.setattr(EngineRows, "counted", noted)
     return answers
 
 
@@ -129,19 +130,19 @@ def shipped(monkeypatch):
 
 def frame_of(sample, weights=None):
     columns = {"label": sample.labels, "score": sample.scores}
-    return pandas.DataFrame(columns if weights is None else columns | {"weight": weights})
+    return library("pandas").DataFrame(columns if weights is None else columns | {"weight": weights})
 
 
 def many_rows(size):
     random = np.random.default_rng(3)
     scores = random.random(size)
-    return pandas.DataFrame({"label": (random.random(size) < scores**2).astype(int), "score": scores})
+    return library("pandas").DataFrame({"label": (random.random(size) < scores**2).astype(int), "score": scores})
 
 
 def rows_of_groups(size, seed=0):
     """Nine groups of two columns, one of them without positives."""
     random = np.random.default_rng(seed)
-    frame = pandas.DataFrame(
+    frame = library("pandas").DataFrame(
         {
             "key": random.choice(["a", "b", "it's"], size),
             "part": random.integers(0, 3, size),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from surecut import tune_frame, tune_threshold
-from surecut.frames import batches
+from surecut.core.search import SourceChangedError
+from surecut.core.settings import using
 from surecut.sources.readers import DuckReader
-from surecut.sources.rows import SourceChangedError
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -26,34 +26,32 @@ def reads(monkeypatch):
 
 
 def test_one_pass_is_enough_where_the_first_rows_are_like_the_others(monkeypatch, make, same):
-    monkeypatch.setattr(batches, "HEAD", 50_000)
     asked = reads(monkeypatch)
     frame = make.many(200_000)
-    cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
+    with using(head=50_000):
+        cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
     same.cut(cut, tune_threshold(frame["label"], frame["score"]))
     assert asked == [None]
 
 
 def test_two_passes_are_enough_where_they_are_not(monkeypatch, make, same):
-    monkeypatch.setattr(batches, "HEAD", 50_000)
-    monkeypatch.setattr(batches, "KEPT_AT_MOST", 100)
     asked = reads(monkeypatch)
     frame = make.many(200_000)
-    cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
+    with using(head=50_000, kept_rows=100):
+        cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
     same.cut(cut, tune_threshold(frame["label"], frame["score"]))
     assert len(asked) == 2
 
 
-def test_sorted_rows_give_the_same_cut(monkeypatch, make, same):
-    monkeypatch.setattr(batches, "HEAD", 10_000)
+def test_sorted_rows_give_the_same_cut(make, same):
     frame = make.many(100_000).sort_values("score", ascending=False)
-    cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
+    with using(head=10_000):
+        cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
     same.cut(cut, tune_threshold(frame["label"], frame["score"]))
 
 
-def test_a_source_that_changes_between_passes_is_noticed(in_small_steps, monkeypatch):
-    monkeypatch.setattr(batches, "KEPT_AT_MOST", 0)
+def test_a_source_that_changes_between_passes_is_noticed(in_small_steps):
     query = "SELECT random() + (range % 3 = 0)::INT / 2 AS score, (range % 3 = 0)::INT AS label FROM range(20000)"
     relation = duckdb.connect().sql(query)
-    with pytest.raises(SourceChangedError, match=r"not deterministic .* persist it first"):
+    with using(kept_rows=0), pytest.raises(SourceChangedError, match=r"not deterministic .* persist it first"):
         tune_frame(relation, label="label", score="score")

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score, jaccard_score
+from surecut.multilabel import bins as label_bins
+from surecut.multilabel import sources as label_sources
 
 from surecut import (
     Confusion,
@@ -22,8 +24,6 @@ from surecut import (
     tune_thresholds,
 )
 from surecut.metrics import LinearFractional
-from surecut.multilabel import bins as label_bins
-from surecut.multilabel import sources as label_sources
 from surecut.tuning.labels import tune_tallies
 
 NAMES = ["f1", "f2", "jaccard", "am", "kappa", "accuracy", "precision", "recall", "mcc", "gmean"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surecut import apply_frame, tune_frame, tune_threshold
-from surecut.frames import batches
+from surecut.core.settings import using
 from surecut.sources.readers import DuckReader, PercentWarning
 
 duckdb = pytest.importorskip("duckdb")
@@ -108,7 +108,6 @@ def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path, make, same):
 
 
 def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch, in_small_steps, make):
-    monkeypatch.setattr(batches, "KEPT_AT_MOST", 0)
     path = make.parquet(make.many(5_000), tmp_path)
     read = DuckReader.read
 
@@ -118,5 +117,5 @@ def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch
         return read(self, within)
 
     monkeypatch.setattr(DuckReader, "read", read_and_remove)
-    with pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
+    with using(kept_rows=0), pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
         tune_frame(path, label="label", score="score")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from surecut import MissingRowsWarning, certify, tune_frame, tune_threshold
-from surecut.frames import by_group, grouped
-from surecut.sources.rows import SourceChangedError
+from surecut.core.search import SourceChangedError
+from surecut.core.settings import using
+from surecut.sources.engines import BIN, ENTRY, SCORE
 
 duckdb = pytest.importorskip("duckdb")
 polars = pytest.importorskip("polars")
@@ -18,25 +19,24 @@ polars = pytest.importorskip("polars")
     [("macro", None), ("macro", 64), ("macro", 1 << 21), ("micro", 64)],
     ids=["macro-at once", "macro-coarse bins", "macro-fine bins", "micro-coarse bins"],
 )
-def test_groups_have_the_cuts_of_their_own_rows(engine, average, bins, monkeypatch, make, same):
-    if bins is not None:
-        monkeypatch.setattr(by_group, "SHIPPED", 50)
-        monkeypatch.setattr(by_group, "BINS", bins)
+def test_groups_have_the_cuts_of_their_own_rows(engine, average, bins, make, same):
+    sizes = {} if bins is None else {"shipped_by_group": 50, "shipped_each": 1, "shipped": 50, "engine_bins": bins}
     frame = make.groups(1000)
-    by = ["key", "part"]
-    cut = tune_frame(engine(frame), label="label", score="score", by=by, average=average)
-    same.groups(cut, make.cuts_of_groups(frame, average=average))
-    cut = tune_frame(engine(frame), label="label", score="score", by=by, average=average, weight="weight", metric="mcc")
+    columns = {"label": "label", "score": "score", "by": ["key", "part"]}
+    with using(**sizes):
+        cut = tune_frame(engine(frame), **columns, average=average)
+        same.groups(cut, make.cuts_of_groups(frame, average=average))
+        cut = tune_frame(engine(frame), **columns, average=average, weight="weight", metric="mcc")
     same.groups(cut, make.cuts_of_groups(frame, average=average, weight="weight", metric="mcc"))
 
 
-def test_groups_under_a_constraint(monkeypatch, make, same):
-    monkeypatch.setattr(by_group, "SHIPPED", 50)
+def test_groups_under_a_constraint(make, same):
     frame = make.groups(1000)
     frame.loc[frame.index[:9], "label"] = 1
     frame = frame[~((frame["key"] == "a") & (frame["part"] == 1))]
     options = {"metric": "recall", "constraint": "precision>=0.4"}
-    cut = tune_frame(polars.from_pandas(frame), label="label", score="score", by=["key", "part"], **options)
+    with using(shipped_by_group=50, shipped_each=1, engine_bins=64):
+        cut = tune_frame(polars.from_pandas(frame), label="label", score="score", by=["key", "part"], **options)
     same.groups(cut, make.cuts_of_groups(frame, **options))
 
 
@@ -92,42 +92,38 @@ def assert_some_groups_same(cut, frame, groups, same):
 
 
 @pytest.mark.parametrize("name", ["polars", "duckdb", "ibis"])
-def test_bins_of_groups_are_divided_until_few_rows_are_in_question(name, engine_named, monkeypatch, shipped, same):
-    for setting, value in (("SHIPPED", 1000), ("SHIPPED_EACH", 1), ("BINS", 1 << 12)):
-        monkeypatch.setattr(by_group, setting, value)
+def test_bins_of_groups_are_divided_until_few_rows_are_unresolved(name, engine_named, shipped, same):
     groups, rows = 20, 100_000
     frame = long_table(groups, rows)
-    cut = tune_frame(engine_named(name)(frame.to_pandas()), label="label", score="score", by="group")
+    with using(shipped_by_group=1000, shipped_each=1, engine_bins=1 << 12):
+        cut = tune_frame(engine_named(name)(frame.to_pandas()), label="label", score="score", by="group")
     assert_some_groups_same(cut, frame, range(groups), same)
-    divisions = [answer for by, answer in shipped if by == (by_group.ENTRY, grouped.BIN)]
+    divisions = [answer for by, answer in shipped if by == (ENTRY, BIN)]
     assert len(divisions) >= 1
     assert max(answer for _, answer in shipped) <= 2 * (1 << 12) + 4 * groups  # occupied bins or parts, by class
-    assert shipped[-1][0] == (by_group.ENTRY, grouped.SCORE)
+    assert shipped[-1][0] == (ENTRY, SCORE)
     assert shipped[-1][1] <= 1000
 
 
 @pytest.mark.parametrize("family", ["ties", "constant", "infinities", "all_magnitudes", "denormal", "negative"])
-def test_divided_bins_hold_hard_scores_too(family, sample_of, monkeypatch, same):
-    for setting, value in (("SHIPPED", 16), ("SHIPPED_EACH", 1), ("BINS", 8)):
-        monkeypatch.setattr(by_group, setting, value)
+def test_divided_bins_hold_hard_scores_too(family, sample_of, same):
     sample = sample_of(family, 400)
     frame = polars.DataFrame({"group": np.arange(400) % 2, "score": sample.scores, "label": sample.labels})
-    cut = tune_frame(frame, label="label", score="score", by="group")
+    with using(shipped_by_group=16, shipped_each=1, engine_bins=8):
+        cut = tune_frame(frame, label="label", score="score", by="group")
     assert_some_groups_same(cut, frame, (0, 1), same)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("what", ["score", "label", "g"])
-def test_groups_that_change_between_queries_are_noticed(at_once, what, monkeypatch):
-    if not at_once:
-        for setting, value in (("SHIPPED", 100), ("SHIPPED_EACH", 1), ("BINS", 64)):
-            monkeypatch.setattr(by_group, setting, value)
-    elif what == "score":
+def test_groups_that_change_between_queries_are_noticed(at_once, what):
+    if at_once and what == "score":
         pytest.skip("one query asks for scores, and nothing else depends on them")
     columns = {"g": "range % 7", "label": "(range % 3 = 0)::INT", "score": "sqrt(range % 1013)"}
     columns |= {what: {"g": "floor(random() * 7)", "label": "(random() < 0.3)::INT", "score": "random()"}[what]}
     query = f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in columns.items())} FROM range(20000)"
-    with pytest.raises(SourceChangedError, match="persist it first"):
+    sizes = {} if at_once else {"shipped_by_group": 100, "shipped_each": 1, "engine_bins": 64}
+    with using(**sizes), pytest.raises(SourceChangedError, match="persist it first"):
         tune_frame(duckdb.connect().sql(query), label="label", score="score", by="g")
 
 

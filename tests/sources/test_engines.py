@@ -13,8 +13,9 @@ from dataclasses import replace
 import pytest
 
 from surecut import apply_frame, certify, tune_frame, tune_threshold
-from surecut.frames import by_group, grouped
-from surecut.sources.rows import SourceChangedError
+from surecut.core.search import SourceChangedError
+from surecut.core.settings import using
+from surecut.sources.engines import BIN, ENTRY
 
 ibis = pytest.importorskip("ibis")
 
@@ -23,7 +24,7 @@ HARD_TO_SHIP = ("float32", "infinities", "all_magnitudes", "denormal", "large_in
 """Scores that an engine could round, order or read differently. All families: Ibis, and `make fuzz` on clusters."""
 
 
-def check_cluster(held, sample_of, make, same, monkeypatch):
+def check_cluster(held, sample_of, make, same):
     """The contract on a cluster that is worth starting only once."""
     for family in HARD_TO_SHIP:
         same.contract(held, sample_of(family, 300), weightings=("counts",))
@@ -31,23 +32,22 @@ def check_cluster(held, sample_of, make, same, monkeypatch):
     cut = tune_frame(held(make.frame(sample)), label="label", score="score")
     with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
         certify(cut, sample.labels, sample.scores)
-    monkeypatch.setattr(grouped, "SHIPPED", 16)
-    same.contract(held, sample_of("outliers", 300), weightings=("unweighted",))
-    for setting, value in (("SHIPPED", 20), ("SHIPPED_EACH", 1), ("BINS", 16)):
-        monkeypatch.setattr(by_group, setting, value)
+    with using(shipped=16, engine_bins=16, fine=4):
+        same.contract(held, sample_of("outliers", 300), weightings=("unweighted",))
     frame = make.groups(300)
-    cut = tune_frame(held(frame), label="label", score="score", by=["key", "part"])
+    with using(shipped_by_group=20, shipped_each=1, engine_bins=16):
+        cut = tune_frame(held(frame), label="label", score="score", by=["key", "part"])
     same.groups(cut, make.cuts_of_groups(frame))
     return held(frame), cut
 
 
-def test_spark_gives_the_same_cut(spark, sample_of, make, same, monkeypatch, shipped):
+def test_spark_gives_the_same_cut(spark, sample_of, make, same, shipped):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
-        frame, cut = check_cluster(spark.createDataFrame, sample_of, make, same, monkeypatch)
+        frame, cut = check_cluster(spark.createDataFrame, sample_of, make, same)
         applied = apply_frame(frame, cut, score="score", by=["key", "part"]).toPandas()
     assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
-    assert (by_group.ENTRY, grouped.BIN) in [by for by, _ in shipped]  # bins of groups were divided
+    assert (ENTRY, BIN) in [by for by, _ in shipped]  # bins of groups were divided
 
 
 def test_spark_and_its_sql_take_a_missing_score_for_negative(spark):
@@ -97,18 +97,18 @@ def test_spark_connect_gives_the_same_cut(tmp_path, sample_of, java_options):
     assert {**cut, "tuning": None} == {**expected, "tuning": None}
 
 
-def test_dask_gives_the_same_cut(dask_frames, sample_of, make, same, monkeypatch, shipped):
+def test_dask_gives_the_same_cut(dask_frames, sample_of, make, same, shipped):
     def held(frame):
         return dask_frames.from_pandas(frame, npartitions=2)
 
-    check_cluster(held, sample_of, make, same, monkeypatch)
-    assert (by_group.ENTRY, grouped.BIN) in [by for by, _ in shipped]
+    check_cluster(held, sample_of, make, same)
+    assert (ENTRY, BIN) in [by for by, _ in shipped]
 
 
-def test_no_engine_ships_more_than_bins_and_survivors(monkeypatch, shipped, make, same):
-    monkeypatch.setattr(grouped, "SHIPPED", 1000)
+def test_no_engine_ships_more_than_bins_and_survivors(shipped, make, same):
     frame = make.many(200_000)
-    cut = tune_frame(ibis.memtable(frame), label="label", score="score")
+    with using(shipped=1000):
+        cut = tune_frame(ibis.memtable(frame), label="label", score="score")
     same.cut(cut, tune_threshold(frame["label"], frame["score"]))
     answers = [rows for _, rows in shipped]
     assert len(answers) <= 4
