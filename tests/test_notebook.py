@@ -34,9 +34,12 @@ class Text(HTMLParser):
     [
         (
             tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75]),
-            ["score ≥ 0.25", "0.8000 on the 4 rows that tuned it"],
+            ["score ≥ 0.25", "0.8000 on the 4 validation rows"],
         ),
-        (tune_threshold([0, 1], [0.1, 0.9], metric="specificity"), ["predict nothing", "1.0000 on the 2 rows"]),
+        (
+            tune_threshold([0, 1], [0.1, 0.9], metric="specificity"),
+            ["predict nothing", "1.0000 on the 2 validation"],
+        ),
         (
             ScoreTally.from_scores([0, 1, 1], [0.1, 0.9, 0.2]).with_prior(0.25).best_cut("recall", "precision>=0.5"),
             ["25.00% (given)", "precision>=0.5"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from surecut._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
     from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from surecut.tuning.frame import apply_frame, tune_frame
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
-
-__version__ = "0.1.0.dev0"
 
 _HOME = {
     "Certificate": "surecut.certificates.certificate",

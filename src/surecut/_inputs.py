@@ -16,11 +16,7 @@ from surecut._missing import Missing
 from surecut._warnings import AbsentPositiveWarning, warn_caller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike, NDArray
-
-    from surecut.metrics import Metric
 
 EXACT_DIGITS = 15
 """Decimal numbers of so many digits have a float64 of their own."""
@@ -95,16 +91,8 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
     return labels
 
 
-def require_positives(absent: str, metrics: Iterable[Metric]) -> None:
-    """Raise where a metric needs rows of the positive class, and `absent` says why there are none."""
-    for metric in metrics:
-        if absent and metric.needs_positives:
-            raise ValueError(f"{metric.name} is undefined without rows of the positive class: {absent}")
-
-
-def settle_absence(absent: str, metrics: Iterable[Metric] = ()) -> None:
-    """The same; where no metric needs such rows, warn: the positive label may be misspelt."""
-    require_positives(absent, metrics)
+def warn_of_absence(absent: str) -> None:
+    """Warn where no row is positive, and `absent` says why: the positive label may be misspelt."""
     if absent:
         warn_caller(f"{absent}: no row is positive, unless pos_label is misspelt", AbsentPositiveWarning)
 

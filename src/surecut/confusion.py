@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_predictions, as_weights, plain_number, require_same_length, settle_absence
+from surecut._inputs import as_labels, as_predictions, as_weights, plain_number, require_same_length, warn_of_absence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -52,7 +52,7 @@ class Confusion:
         truth = as_labels(y_true, pos_label=pos_label)
         actual, predicted = truth.is_positive(), as_predictions(y_pred, pos_label=pos_label)
         require_same_length(y_true=actual, y_pred=predicted)
-        settle_absence(truth.absent)
+        warn_of_absence(truth.absent)
         if sample_weight is None:
             tp = int(np.count_nonzero(actual & predicted))
             fp = int(np.count_nonzero(predicted)) - tp

@@ -18,7 +18,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from surecut.core.keys import ordered_keys, scores_of_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from surecut.core.tally import ScoreTally
 
 SIZE = 256
 """Rows that are kept of a sample."""
@@ -202,7 +200,19 @@ def sampled_labels(positives: NDArray[Any], negatives: NDArray[Any]) -> tuple[ND
     return np.sort(chosen), min(SIZE, LABELS_SIZE // max(len(chosen), 1))
 
 
-def overlap(seen: RowSample, rows: Mapping[int, ScoreTally]) -> Overlap:
+class ScoreCounts(Protocol):
+    """Rows by distinct score, as a `ScoreTally` has them."""
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The distinct scores, descending."""
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Shape (scores, 2), negatives first: the number of rows."""
+
+
+def overlap(seen: RowSample, rows: Mapping[int, ScoreCounts]) -> Overlap:
     """Whether new rows are among those of which a sample was kept.
 
     `rows` are the new rows' tallies by position of the label; one label is label 0.
@@ -327,7 +337,7 @@ class _Cells:
         return cls(cell[order], seen.scores[order], np.ones(len(seen), dtype=np.int64)).joined()
 
     @classmethod
-    def of_tallies(cls, rows: Mapping[int, ScoreTally]) -> _Cells:
+    def of_tallies(cls, rows: Mapping[int, ScoreCounts]) -> _Cells:
         parts = []
         for label, tally in rows.items():
             scores = tally.scores[::-1]

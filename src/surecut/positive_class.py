@@ -1,4 +1,4 @@
-"""Which class is positive where nobody has said it, and whether that matters."""
+"""Which class is positive where nobody has said it, whether that matters, and what if no row is positive."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import warn_of_absence
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ def is_symmetric(metric: Metric) -> bool:
     except Exception:  # a function of one's own, which is not defined here: it is not known to be symmetric
         return False
     return True
+
+
+def require_positives(absent: str, metrics: Iterable[Metric]) -> None:
+    """Raise where a metric needs rows of the positive class, and `absent` says why there are none."""
+    for metric in metrics:
+        if absent and metric.needs_positives:
+            raise ValueError(f"{metric.name} is undefined without rows of the positive class: {absent}")
+
+
+def settle_absence(absent: str, metrics: Iterable[Metric]) -> None:
+    """The same; where no metric needs such rows, warn: the positive label may be misspelt."""
+    require_positives(absent, metrics)
+    warn_of_absence(absent)
 
 
 def warn_of_assumed_positive(classes: NDArray[Any], share: float, metrics: Iterable[Metric]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from surecut.notebook import card
+
 FRESH = "the rows are a random sample, one independent of the other, from where the cut will be used"
 
 ONE_MODEL = "one fixed model gave all scores, and was not trained on these rows"
@@ -102,9 +104,18 @@ class Certificate:
         return _sentence(self)
 
     def _repr_html_(self) -> str:
-        from surecut.notebook import certificate_html
+        return _html(self)
 
-        return certificate_html(self)
+
+def _html(certificate: Certificate) -> str:
+    """A certificate: the promise in words, its numbers, what it assumes."""
+    facts = {"method": certificate.method + (" (exact)" if certificate.exact else "")}
+    facts["limits"] = f"at least {certificate.lower:.4f}; at most {certificate.upper:.4f}"
+    if certificate.regret_bound is not None:
+        facts["regret"] = f"at most {certificate.regret_bound:.4f}"
+    for number, assumption in enumerate(certificate.assumptions):
+        facts["it holds if" if number == 0 else "\u00a0" * number] = assumption
+    return card(str(certificate), facts.items())
 
 
 def _sentence(certificate: Certificate) -> str:

@@ -25,8 +25,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from surecut._files import replaced
-from surecut._inputs import require_positives
 from surecut.cli.positives import TableError, as_label, positive_of, some
+from surecut.positive_class import require_positives
 from surecut.sources.columns import is_nan_sql
 from surecut.sources.paths import described, files_of, is_same_file, names_sql, opened_parquet, own_columns
 from surecut.sources.text_numbers import literal, quoted, text_numbers

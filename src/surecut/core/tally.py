@@ -17,7 +17,7 @@ from surecut._inputs import (
     plain_label,
     require_no_nan,
     require_same_length,
-    settle_absence,
+    warn_of_absence,
 )
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
@@ -93,7 +93,7 @@ class ScoreTally:
         labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         require_no_nan(scores)
-        settle_absence(labels.absent)
+        warn_of_absence(labels.absent)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
         return replace(tally_rows(scores, labels.is_positive(), weights), pos_label=pos_label)
 

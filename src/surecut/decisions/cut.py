@@ -12,7 +12,7 @@ import numpy as np
 from surecut._inputs import as_scores, check_missing, require_no_nan
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
-from surecut.decisions import saving, sql, wording
+from surecut.decisions import html, saving, sql, wording
 from surecut.metrics import Metric
 from surecut.overlap import RowSample, samples_from_json
 from surecut.sample import Sample
@@ -199,9 +199,7 @@ class Cut:
         return f"<Cut: {self}>"
 
     def _repr_html_(self) -> str:
-        from surecut.notebook import cut_html
-
-        return cut_html(self)
+        return html.cut_html(self)
 
     def _fields(self) -> dict[str, Any]:
         confusion, number = self.confusion, saving.number_to_json

@@ -15,7 +15,7 @@ from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.averages import AVERAGES, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
-from surecut.decisions import saving, sql, wording
+from surecut.decisions import html, saving, sql, wording
 from surecut.decisions.cut import Cut
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
@@ -376,9 +376,7 @@ class MultilabelCut:
         return f"<MultilabelCut: {self}>"
 
     def _repr_html_(self) -> str:
-        from surecut.notebook import labels_html
-
-        return labels_html(self)
+        return html.labels_html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultilabelCut):

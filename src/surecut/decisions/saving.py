@@ -16,6 +16,7 @@ import numpy as np
 
 from surecut._files import write_whole
 from surecut._inputs import plain_value
+from surecut._version import __version__
 from surecut.confusion import Confusion
 from surecut.constraints import RATES, Constraint, Rate, make_constraint
 from surecut.metrics import (
@@ -148,8 +149,6 @@ def column(table: Any, name: str) -> list[Any]:
 
 
 def _head(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
-    from surecut import __version__
-
     return {"schema": schema.name, "schema_version": schema.version, "surecut_version": __version__, **fields}
 
 

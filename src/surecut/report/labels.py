@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from surecut._version import __version__
 from surecut.decisions.wording import label_text
 from surecut.report.summary import TITLES
 
@@ -73,8 +74,6 @@ def summarize_labels(
     >>> [label["name"] for label in summarize_labels(cut)["labels"]]
     ['cat', 'dog']
     """
-    from surecut import __version__
-
     shown = np.argsort(-np.asarray(cut.confusion.positives), kind="stable")[:MOST]
     return LabelsSummary(
         title=title,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
+from surecut._version import __version__
 from surecut.certificates.uniform import curve_band
 from surecut.core.candidates import Candidates, Hull
 from surecut.core.rules import TIE, place
@@ -184,8 +185,6 @@ def summarize(
     >>> summary["grid"]["tp"], summary["chosen"]["value"]
     ([0, 1, 2, 2], 0.8)
     """
-    from surecut import __version__
-
     candidates = tally.candidates
     first = cut.metric if cut is not None else get_metric(metric)
     if cut is None:

@@ -27,7 +27,6 @@ from surecut._inputs import (
     as_labels,
     fits_double,
     not_doubles,
-    settle_absence,
 )
 from surecut._missing import Missing
 from surecut.core import kernels
@@ -40,6 +39,7 @@ from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
 from surecut.core.threads import on_stream
 from surecut.overlap import RowSample
+from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels, settle_absence
+from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels
 from surecut._missing import Missing
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
@@ -26,6 +26,7 @@ from surecut.core.search import Source, SourceChangedError
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
 from surecut.overlap import RowSample
+from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.columns import Columns, is_nan
 from surecut.sources.engine_tables import table_beside

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights, check_missing, settle_absence
+from surecut._inputs import as_labels, as_scores, as_weights, check_missing
 from surecut._missing import Missing
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import cut_of
@@ -20,6 +20,7 @@ from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
+from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan
 from surecut.tuning.labels import tuned

@@ -13,7 +13,6 @@ from surecut._inputs import (
     as_weights,
     check_missing,
     require_same_length,
-    settle_absence,
     without_missing,
 )
 from surecut.constraints import ConstraintLike, parse_constraints
@@ -21,6 +20,7 @@ from surecut.core.candidates import cut_of
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.metrics import Metric, get_metric
+from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.tuning.shrinkage import check_shrinkage
 from surecut.tuning.smoothing import shrunken_cut
