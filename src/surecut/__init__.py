@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
     from surecut.core.candidates import Hull
+    from surecut.core.search import SourceChangedError
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.positive_class import PositiveClassWarning
-    from surecut.sources.sketch import ScoreSketch
-    from surecut.tuning.frame import apply_frame, tune_frame
+    from surecut.sources.sketch import ScoreSketch, SketchCut
+    from surecut.tuning.frame import apply_frame, tally_frame, tune_frame
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
 
@@ -41,10 +42,13 @@ _HOME = {
     "AbsentPositiveWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
     "ScoreSketch": "surecut.sources.sketch",
+    "SketchCut": "surecut.sources.sketch",
+    "SourceChangedError": "surecut.core.search",
     "ScoreTally": "surecut.core.tally",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "get_metric": "surecut.metrics",
+    "tally_frame": "surecut.tuning.frame",
     "tune_expected": "surecut.tuning.labels",
     "tune_frame": "surecut.tuning.frame",
     "tune_threshold": "surecut.tuning.threshold",
@@ -67,6 +71,8 @@ __all__ = [
     "PositiveClassWarning",
     "ScoreSketch",
     "ScoreTally",
+    "SketchCut",
+    "SourceChangedError",
     "apply_frame",
     "certify",
     "datasets",
@@ -76,6 +82,7 @@ __all__ = [
     "plots",
     "population",
     "report",
+    "tally_frame",
     "theory",
     "tune_expected",
     "tune_frame",

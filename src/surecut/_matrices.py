@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_scores
+from surecut._inputs import as_labels, as_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +37,18 @@ def score_matrix(scores: Any, name: str = "Y_score") -> tuple[Any, Names | None]
     return matrix, names
 
 
-def label_matrix(labels: Any, name: str = "Y_true") -> tuple[Any, Names | None]:
-    """Labels of shape (rows, labels) as 0 and 1: an array, or a CSC array that holds the ones; and names, if any."""
+def label_matrix(labels: Any, pos_label: Any = None, name: str = "Y_true") -> tuple[Any, Names | None]:
+    """Labels of shape (rows, labels) as 0 and 1: an array, or a CSC array that holds the ones; and names, if any.
+
+    With `pos_label`, a dense matrix may hold any two values.
+    """
+    if pos_label is not None and not is_sparse(labels):
+        matrix, names = _dense(labels, name)
+        column = as_labels(matrix.reshape(-1), pos_label=pos_label, name=name)
+        return column.is_positive().reshape(matrix.shape).view(np.uint8), names
     if is_sparse(labels):
+        if pos_label is not None and pos_label != 1:
+            raise ValueError(f"a sparse {name} holds its positives, as 1: leave out pos_label, or pass an array")
         matrix = _canonical(labels, name)
         _require_indicators(matrix.data, name)
         matrix = matrix.astype(np.uint8)

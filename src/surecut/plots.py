@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
-    from surecut.tuning.threshold import MetricLike
+    from surecut.tuning.request import MetricLike
 
 
 @dataclass

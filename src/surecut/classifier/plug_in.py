@@ -41,24 +41,24 @@ from surecut.classifier.outputs import (
 )
 from surecut.classifier.stratification import MultilabelSplit
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.core.rules import Objective
 from surecut.core.tally import ScoreTally
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import Metric, get_metric
 from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
+from surecut.tuning import tune as tuning
 from surecut.tuning.hulls import LabelHulls
-from surecut.tuning.labels import check_request, tune_thresholds
+from surecut.tuning.labels import tune_thresholds
+from surecut.tuning.request import Request
 from surecut.tuning.shrinkage import check_shrinkage
-from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.core.candidates import Hull
     from surecut.decisions.cut import Cut
-    from surecut.tuning.threshold import MetricLike
+    from surecut.tuning.request import MetricLike
 
 
 CERTIFYING_SHARE = 3 / 4
@@ -122,6 +122,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     weights
         With `confidence` and weights: what they mean, as in `certify`. ``"counts"`` if a weight of 2 means the row
         twice; with ``"importance"`` nothing can be promised from so few rows, and `fit` says so.
+    prior
+        The share of positives where the classifier will be used, if it is not that of its rows, as in `tune_threshold`.
+    zero_division
+        What a row is worth in the samples average where the metric is 0/0, as in `tune_thresholds`.
     pos_label
         The class that counts as positive: `classes_[1]` unless said otherwise. With labels other than {0, 1}, {−1, 1}
         and booleans, and a metric that depends on which class is positive, a `PositiveClassWarning` then names it.
@@ -167,11 +171,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         average: str | None = None,
         cv: Any = 5,
         refit: bool | str = "auto",
-        shrinkage: float | str = 0.0,
-        constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
-        confidence: float | None = None,
         weights: str | None = None,
         pos_label: Any = None,
+        constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+        confidence: float | None = None,
+        prior: float | None = None,
+        shrinkage: float | str = 0.0,
+        zero_division: float = 0.0,
         response_method: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -181,7 +187,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.average = average
         self.cv = cv
         self.refit = refit
+        self.prior = prior
         self.shrinkage = shrinkage
+        self.zero_division = zero_division
         self.constraint = constraint
         self.confidence = confidence
         self.weights = weights
@@ -238,6 +246,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             return ScoreTally.from_scores(y[chosen] == self._positive(), scores[rows], sample_weight=weight)
 
         tally = tally_of(~kept_aside)
+        if self.prior is not None:
+            tally = tally.with_prior(self.prior)
         cut = self._best_cut(tally, metric, out_of_fold=plan.refit)
         seen = (*cut.seen, *self._trained_on(X, y == self._positive(), plan))
         self._set_cut(cut.with_sample(seen=seen), tally.hull)
@@ -259,10 +269,15 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
         """The two steps for a target with a column per label."""
-        if self.confidence is not None:
-            raise ValueError("confidence= is for one label: wrap one PlugInClassifier per label, as OneVsRest does")
         average = "macro" if self.average is None else self.average
-        check_request(average, parse_constraints(self.constraint), self.shrinkage)  # before anything is trained
+        asked: dict[str, Any] = {
+            "constraint": self.constraint,
+            "confidence": self.confidence,
+            "prior": self.prior,
+            "shrinkage": self.shrinkage,
+            "zero_division": self.zero_division,
+        }
+        Request.of(metric, average=average, **asked)  # before anything is trained
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
@@ -291,9 +306,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             metric=metric,
             average=average,
             sample_weight=held_weights,
-            constraint=self.constraint,
-            shrinkage=self.shrinkage,
             labels=names,
+            **asked,
         )
         self.sparse_output_ = is_sparse(y)
         seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
@@ -366,18 +380,17 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return kept
 
     def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
-        kappa = check_shrinkage(self.shrinkage)
-        if kappa != 0:
-            if self.constraint is not None:
-                raise ValueError("a constraint must be met by the labels themselves, not by smoothed ones")
-            cut = shrunken_cut(tally, kappa, Objective(metric))
-        elif self.confidence is None or self.constraint is None:
-            cut = tally.best_cut(metric, self.constraint)
-        else:
-            from surecut.certificates.assurance import assured_cut
-
-            cut = assured_cut(tally, metric, parse_constraints(self.constraint), self.confidence, self.weights)
-        return cut.with_sample(out_of_fold=out_of_fold, pos_label=self._positive())
+        request = Request.of(
+            metric,
+            constraint=self.constraint,
+            confidence=self.confidence if self.constraint is not None else None,  # else other rows certify
+            weights=self.weights if self.constraint is not None and self.confidence is not None else None,
+            prior=self.prior,
+            shrinkage=self.shrinkage,
+            pos_label=self._positive(),
+        )
+        (cut,) = tuning.tune(tuning.TalliedRows(tally), request)
+        return cut.with_sample(out_of_fold=out_of_fold)
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.

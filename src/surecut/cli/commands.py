@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates.assurance import assured_cut
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.counts import require_whole
 from surecut.cli import printing
 from surecut.cli.files import SCORE_NAMES, missing_sql
 from surecut.cli.positives import TableError
-from surecut.constraints import parse_constraints
-from surecut.core.rules import Objective
 from surecut.core.tally import ScoreTally
 from surecut.decisions import saving, sql
 from surecut.decisions.cut import Cut
@@ -26,7 +23,8 @@ from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import tune_frame
 from surecut.tuning.labels import tune_tallies
-from surecut.tuning.smoothing import shrunken_cut
+from surecut.tuning.request import Request
+from surecut.tuning.tune import TalliedRows, tune
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
@@ -102,23 +100,27 @@ def tuned_cuts(
     weights: str | None = None,
 ) -> TunedCuts:
     """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
-    if prior is None and confidence is None and kappa == 0 and not needs_tally:
-        return TunedCuts(_tuned_in_batches(rows, metrics, constraint))
+    if confidence is None and kappa == 0 and not needs_tally:
+        return TunedCuts(_tuned_in_batches(rows, metrics, constraint, prior=prior))
+    request = Request.of(
+        metrics,
+        constraint=constraint,
+        confidence=confidence,
+        weights=weights,
+        prior=prior,
+        shrinkage=kappa,
+        pos_label=rows.pos_label,
+    )
     found = rows.arrays()
     tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
     tally = replace(tally, pos_label=rows.pos_label)
     if found.weights is not None:
         require_whole(found.weights, weights)
-    if kappa != 0:
-        return TunedCuts([shrunken_cut(tally, kappa, Objective(metric)) for metric in metrics], tally=tally)
+    cuts = tune(TalliedRows(tally), request)
     if prior is not None:
         tally = tally.with_prior(prior)
     if confidence is None:
-        return TunedCuts([tally.best_cut(metric, constraint) for metric in metrics], tally=tally)
-    if constraint:
-        cuts = [assured_cut(tally, metric, parse_constraints(constraint), confidence, weights) for metric in metrics]
-    else:
-        cuts = [tally.best_cut(metric) for metric in metrics]
+        return TunedCuts(cuts, tally=tally)
     promised: dict[str, Any] = {"confidence": confidence, "method": "uniform", "weights": weights}
     certificates = [certify(cut, tally=tally, **promised) for cut in cuts]
     return TunedCuts(cuts, certificates, tally, confidence)

@@ -43,7 +43,10 @@ class Cut:
     constraints
         What the cut had to meet.
     confidence
-        The probability with which the constraints hold on new data; None where they hold on the validation rows only.
+        The probability with which everything that is promised holds on new data: the constraints, or, where there are
+        none, `lower_limit`. None where nothing is promised, and constraints hold on the validation rows only.
+    lower_limit
+        What the metric is at least on new data, with the confidence; None where that was not asked for.
     shrinkage
         κ, the prior strength of a calibrated model of the scores, in equivalent positives; 0 where there was none.
     calibration
@@ -62,6 +65,7 @@ class Cut:
     prior_given: bool = False
     constraints: tuple[Constraint, ...] = field(default=(), hash=False)  # the same
     confidence: float | None = None
+    lower_limit: float | None = None
     shrinkage: float = 0.0
     calibration: str = ""
     sample: Sample = field(default_factory=Sample)
@@ -180,6 +184,7 @@ class Cut:
             prior_given=bool(document["prior_given"]),
             constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
             confidence=saving.optional_number(document["confidence"]),
+            lower_limit=saving.optional_number(document["lower_limit"]),
             shrinkage=saving.number_from_json(tuning["shrinkage"]),
             calibration=str(tuning["calibration"]),
             sample=Sample(
@@ -213,6 +218,7 @@ class Cut:
             "prior_given": self.prior_given,
             "constraints": [saving.constraint_to_dict(one, self.prior) for one in self.constraints],
             "confidence": self.confidence,
+            "lower_limit": None if self.lower_limit is None else saving.number_to_json(self.lower_limit),
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
             "tuning": {
                 "rows": self.rows,

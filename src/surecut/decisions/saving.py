@@ -61,7 +61,7 @@ class Schema(NamedTuple):
     table: str = ""
 
 
-CUT = Schema("surecut/cut", 3, "cut", "a single cut", "Cut")
+CUT = Schema("surecut/cut", 4, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
     "surecut/multilabel-cut", 4, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )

@@ -38,7 +38,7 @@ def subject_to(constraints: Iterable[Constraint], confidence: float | None) -> s
     """Write what a cut had to meet, and with which confidence; nothing where there is nothing to say."""
     constraints = tuple(constraints)
     subject = f" subject to {listed(constraints)}" if constraints else ""
-    return subject if confidence is None else f"{subject} ({100 * confidence:.4g} % confidence)"
+    return f"{subject} ({100 * confidence:.4g} % confidence)" if constraints and confidence is not None else subject
 
 
 def cut_text(cut: Cut) -> str:
@@ -47,9 +47,12 @@ def cut_text(cut: Cut) -> str:
     smoothed = f" (shrinkage {positives_worth(cut.shrinkage)}, {cut.calibration})" if cut.shrinkage else ""
     what = "positive" if cut.pos_label is None else repr(cut.pos_label)
     action = "predict nothing" if cut.predicts_nothing else f"predict {what} where score >= {cut.threshold:.6g}"
+    limit = ""
+    if cut.lower_limit is not None and cut.confidence is not None:
+        limit = f" (at least {cut.lower_limit:.4f} on new data, {100 * cut.confidence:.4g} % confidence)"
     accepted = ("a weight of " if cut.weighted else "") + amount(cut.confusion.predicted_positives)
     return (
-        f"{action}: {cut.metric.name} = {cut.value:.4f}{subject_to(cut.constraints, cut.confidence)} "
+        f"{action}: {cut.metric.name} = {cut.value:.4f}{limit}{subject_to(cut.constraints, cut.confidence)} "
         f"on {cut.rows:,} rows, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
     )
 

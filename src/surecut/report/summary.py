@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.decisions.cut import Cut
-    from surecut.tuning.threshold import MetricLike
+    from surecut.tuning.request import MetricLike
 
 ALL_CUTS_UP_TO = 2_000
 """Samples with no more distinct cuts than this are shown whole."""

@@ -461,6 +461,11 @@ class EngineGroups(LabelSource):
         return EngineSource(self.engine, self)
 
     def entries(self, labels: slice) -> Entries:
+        return self._every_score
+
+    @cached_property
+    def _every_score(self) -> Entries:
+        """All scores of all groups, shipped: they have to fit in memory."""
         return EngineSource(self.engine, self).count(every=True)
 
     def pooled(self) -> Source:

@@ -76,7 +76,11 @@ class LabelSource(ABC):
 
     def part(self, labels: slice, objective: Objective) -> Source:
         """A block as a source of as many samples."""
-        return Counted(self.entries(labels), self.dtype)
+        return Counted(self.entries(labels), self.dtype_of(labels))
+
+    def dtype_of(self, labels: slice) -> np.dtype[Any]:
+        """The dtype of a block's scores, in which thresholds are put."""
+        return self.dtype
 
     def blocks_for(self, objective: Objective) -> list[slice]:
         """The blocks that `part` is asked for."""
@@ -163,8 +167,9 @@ class TallySource(LabelSource):
         edges = [0, *(i for i, same in enumerate(alike, 1) if not same), len(self.tallies)]
         return [block for start, end in itertools.pairwise(edges) for block in runs(start, end, at_once)]
 
-    def part(self, labels: slice, objective: Objective) -> Source:
-        return Counted(self.entries(labels), self.tallies[labels.start].dtype)
+    def dtype_of(self, labels: slice) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.tallies[labels.start].dtype
+        return dtype
 
     def entries(self, labels: slice) -> Entries:
         some = self.tallies[labels]

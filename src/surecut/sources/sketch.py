@@ -120,9 +120,10 @@ class ScoreSketch:
         y_score: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        pos_label: Any = None,
         missing: str = "error",
     ) -> None:
-        """Count more rows. Labels are {0, 1}, {−1, 1} or booleans; no rows at all are fine.
+        """Count more rows. Labels are {0, 1}, {−1, 1}, booleans, or any with `pos_label`; no rows at all are fine.
 
         Rows without a label, a score or a weight are an error, or with ``missing="drop"`` left out, with a warning that
         counts them.
@@ -134,7 +135,7 @@ class ScoreSketch:
             y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight, may_be_all=True)
             if not len(y_score):
                 return
-        labels, scores = as_labels(y_true, check=False), as_scores(y_score)
+        labels, scores = as_labels(y_true, pos_label=pos_label, check=False), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         weights = NO_WEIGHTS if sample_weight is None else as_weights(sample_weight, len(scores))
         sizes = settings()

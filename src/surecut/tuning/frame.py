@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights, check_missing
+from surecut._inputs import as_labels, as_scores, as_weights
 from surecut._missing import Missing
-from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.core.candidates import cut_of
-from surecut.core.rules import Objective
-from surecut.core.search import search
+from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
-from surecut.metrics import get_metric
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan
-from surecut.tuning.labels import tuned
-from surecut.tuning.threshold import MetricLike, distinct_names
+from surecut.tuning.labels import NO_SAMPLES, tune_labels
+from surecut.tuning.request import MetricLike, Request
+from surecut.tuning.tune import tune
 
 if TYPE_CHECKING:
+    from surecut.core.tally import ScoreTally
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.sources.engines import EngineRows
 
@@ -42,13 +40,16 @@ def tune_frame(
     label: str,
     score: str,
     metric: MetricLike | Sequence[MetricLike] = "f1",
-    weight: str | None = None,
     by: str | Sequence[str] | None = None,
     average: str = "macro",
+    weight: str | None = None,
+    weights: str | None = None,
     pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    confidence: float | None = None,
+    prior: float | None = None,
+    shrinkage: float | str = 0.0,
     missing: str = "error",
-    return_tally: bool = False,
 ) -> Any:
     """Find the threshold at which a metric is best on the rows of a frame, exactly, without collecting them.
 
@@ -74,17 +75,16 @@ def tune_frame(
         best for their pooled counts, as in scikit-learn.
     pos_label
         The label that counts as positive, where labels are not booleans, {0, 1} or {−1, 1}.
-    constraint
-        As in `tune_threshold`.
+    constraint, confidence, weights, prior, shrinkage
+        As in `tune_threshold`. A confidence and shrinkage need all distinct scores in memory; a confidence and a prior
+        are for one cut, without `by`.
     missing
         What to do with rows that have a null or NaN: ``"error"``, or ``"drop"``, which warns how many were dropped.
-    return_tally
-        Also return the `ScoreTally` of all rows, as a second value; it holds every distinct score.
 
     Returns
     -------
     Cut
-        With `by` a `MultilabelCut`; a dict of them for several metrics; with `return_tally`, a pair.
+        With `by` a `MultilabelCut`; a dict of them for several metrics. `tally_frame` gives the `ScoreTally`.
 
     Examples
     --------
@@ -94,37 +94,44 @@ def tune_frame(
     >>> cut.threshold, cut.value
     (0.25, 0.8)
     """
-    check_missing(missing, "error", "drop")
-    several = isinstance(metric, Sequence) and not isinstance(metric, str)
-    asked: Any = metric if several else [metric]
-    metrics = [get_metric(one) for one in asked]
-    if not metrics:
-        raise ValueError("metric is an empty list: name at least one metric")
-    constraints = parse_constraints(constraint)
-    objectives = [Objective(one, constraints) for one in metrics]
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    request = Request.of(
+        metric,
+        average=average if keys else None,
+        constraint=constraint,
+        confidence=confidence,
+        weights=weights,
+        prior=prior,
+        shrinkage=shrinkage,
+        pos_label=pos_label,
+        missing=missing,
+    )
     columns = Columns(score, label, weight, keys, pos_label)
-    tally = None
-    cuts: Sequence[Cut | MultilabelCut]
-    if keys:
-        if average not in ("macro", "micro"):
-            raise ValueError(f'average must be "macro" or "micro", got {average!r}')
-        if return_tally:
-            raise ValueError("return_tally=True goes with one cut for all rows: leave out by=")
-        from surecut.sources.engines import EngineGroups
+    if not keys:
+        return request.named(tune(_source(frame, columns, request), request))
+    if average == "samples":
+        raise ValueError(NO_SAMPLES)
+    from surecut.sources.engines import EngineGroups
 
-        groups = EngineGroups(_engine_rows(frame, columns, missing, objectives))
-        cuts = [tuned(groups, 0.0, objective, groups.names, average) for objective in objectives]
-    elif return_tally:
-        tally = _source(frame, columns, missing, objectives).tally()
-        cuts = [tally.candidates.best_cut(objective.metric, objective.constraints) for objective in objectives]
-    else:
-        source = _source(frame, columns, missing, objectives)
-        every = search(source, objectives)
-        cuts = [cut_of(found, source.sample) for found in every]
-    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
-    result: Any = {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)} if several else cuts[0]
-    return (result, replace(tally, pos_label=pos_label)) if return_tally and tally is not None else result
+    groups = EngineGroups(_engine_rows(frame, columns, request))
+    return request.named(tune_labels(groups, request, groups.names))
+
+
+def tally_frame(
+    frame: Any, *, label: str, score: str, weight: str | None = None, pos_label: Any = None, missing: str = "error"
+) -> ScoreTally:
+    """The `ScoreTally` of a frame's rows: every distinct score, which has to fit in memory.
+
+    The parameters are those of `tune_frame`.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
+    >>> tally_frame(frame, label="clicked", score="score")
+    <ScoreTally of 4 rows, 2 positive, 4 distinct scores>
+    """
+    request = Request.of("accuracy", pos_label=pos_label, missing=missing)
+    tally: ScoreTally = _source(frame, Columns(score, label, weight, (), pos_label), request).tally()
+    return replace(tally, pos_label=pos_label)
 
 
 def apply_frame(
@@ -167,27 +174,27 @@ def _accepted(value: Any, threshold: float) -> Any:
     return nw.when((value >= threshold) & ~is_nan(value)).then(nw.lit(True)).otherwise(nw.lit(False))
 
 
-def _source(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> Any:
+def _source(frame: Any, columns: Columns, request: Request) -> Any:
     """The rows of a frame, as a search can ask for them."""
     frame = _native(frame)
     reader = _reader(frame, columns)
     if reader is not None:
         from surecut.sources.batches import BatchSource
 
-        return BatchSource(reader, columns, missing, objectives)
+        return BatchSource(reader, columns, request.missing, request.objectives)
     wrapped = _wrapped(frame)
     if isinstance(wrapped, nw.DataFrame):
-        return _array_source(wrapped, columns, missing, objectives)
+        return _array_source(wrapped, columns, request)
     from surecut.sources.engines import EngineSource
 
-    return EngineSource(_engine_rows(wrapped, columns, missing, objectives))
+    return EngineSource(_engine_rows(wrapped, columns, request))
 
 
-def _engine_rows(frame: Any, columns: Columns, missing: str, objectives: list[Objective]) -> EngineRows:
+def _engine_rows(frame: Any, columns: Columns, request: Request) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
     wrapped = _wrapped(frame, columns.score, columns.weight, needed=columns.names)
-    return EngineRows(wrapped.lazy(), columns, missing, tuple(objective.metric for objective in objectives))
+    return EngineRows(wrapped.lazy(), columns, request.missing, request.metrics)
 
 
 def _native(frame: Any) -> Any:
@@ -255,7 +262,7 @@ def _readers(what: str, *needed: str) -> Any:
     return readers
 
 
-def _array_source(frame: nw.DataFrame[Any], columns: Columns, missing: str, objectives: list[Objective]) -> ArraySource:
+def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: Request) -> ArraySource:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
     if not len(frame):
@@ -266,7 +273,7 @@ def _array_source(frame: nw.DataFrame[Any], columns: Columns, missing: str, obje
         lacking = np.zeros(0, dtype=bool) if name is None else _is_absent(frame[name]) & ~gone
         counted.append(int(lacking.sum()))
         gone = gone | lacking if name is not None else gone
-    Missing(*counted).settle(missing, len(frame))
+    Missing(*counted).settle(request.missing, len(frame))
     present = slice(None) if not gone.any() else ~gone
 
     def column(name: str) -> Any:
@@ -274,7 +281,7 @@ def _array_source(frame: nw.DataFrame[Any], columns: Columns, missing: str, obje
         return values.astype(frame[name].drop_nulls().to_numpy().dtype) if gone.any() else values
 
     labels = as_labels(column(columns.label), pos_label=columns.pos_label, name=columns.label, check=False)
-    settle_absence(labels.absent, [objective.metric for objective in objectives])
+    settle_absence(labels.absent, request.metrics)
     scores = as_scores(column(columns.score), columns.score)
     weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
     return ArraySource(scores, labels, weights)

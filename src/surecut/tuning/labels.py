@@ -10,54 +10,65 @@ import numpy as np
 
 from surecut._inputs import as_weights
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
-from surecut.averages import AVERAGES, averaged_value
-from surecut.constraints import Constraint, ConstraintLike, parse_constraints
+from surecut.averages import averaged_value
+from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
-from surecut.metrics import get_metric
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import label_source, no_labels
+from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
-from surecut.tuning.shrinkage import check_shrinkage
 from surecut.tuning.smoothing import Smoothed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from surecut.core.tally import ScoreTally
-    from surecut.tuning.threshold import MetricLike
+
+
+NO_SAMPLES = (
+    "the samples average needs each row's labels together: pass matrices to tune_thresholds, or use macro or micro"
+)
 
 
 def tune_thresholds(
     Y_true: Any,
     Y_score: Any,
     *,
-    metric: MetricLike = "f1",
+    metric: MetricLike | Sequence[MetricLike] = "f1",
     average: str = "macro",
     sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    confidence: float | None = None,
+    prior: float | None = None,
     shrinkage: float | str = 0.0,
     zero_division: float = 0.0,
     labels: Iterable[Any] | None = None,
-) -> MultilabelCut:
+) -> Any:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
 
     Parameters
     ----------
     Y_true
-        Labels of shape (rows, labels), 0 and 1: an array, a sparse matrix, or a pandas or Polars frame.
+        Labels of shape (rows, labels), 0 and 1 unless `pos_label` is given: an array, a sparse matrix, or a pandas or
+        Polars frame.
     Y_score
         Scores of the same shape. In a sparse matrix an absent score is never predicted; a stored 0 is a score.
     metric
-        A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
+        A name, a metric, a scikit-learn scorer, a function of a `Confusion`, or a list of these, which gives a dict.
     average
         ``"macro"``: the mean of the labels' values, a threshold for each label. ``"micro"``: the value of the added
         counts, one threshold for all. ``"samples"``: the mean of the rows' values, one threshold for all.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
+    pos_label
+        The value that counts as positive, where `Y_true` does not hold 0 and 1.
     constraint
         Conditions on each label's cut (on the pooled cut, if micro), as in `tune_threshold`.
+    confidence, prior
+        For one cut only: refused here, with the way out.
     shrinkage
         κ, how many positives a calibrated model of the scores is worth: with few positives of its own a label is cut
         where the model has it, with many where its rows have it. 0 tunes on the labels alone, the paper's procedure;
@@ -80,30 +91,29 @@ def tune_thresholds(
     >>> print(tune_thresholds(Y_true, Y_score, average="micro"))
     2 labels, all predicted where score >= 0.375: micro f1 = 0.8000 on 4 rows each
     """
-    objective = Objective(get_metric(metric), parse_constraints(constraint))
-    kappa = check_request(average, objective.constraints, shrinkage)
+    request = Request.of(
+        metric,
+        average=average,
+        constraint=constraint,
+        confidence=confidence,
+        prior=prior,
+        shrinkage=shrinkage,
+        zero_division=zero_division,
+        pos_label=pos_label,
+    )
     scores, score_names = score_matrix(Y_score)
-    truth, truth_names = label_matrix(Y_true)
+    truth, truth_names = label_matrix(Y_true, pos_label)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
     source = label_source(truth, scores, weights)
-    if average == "samples":
-        cut = best_samples_cut(truth, scores, weights, objective, zero_division)
+    if average != "samples":
+        return request.named(tune_labels(source, request, names))
+    cuts = []
+    for objective in request.objectives:
+        cut = best_samples_cut(truth, scores, weights, objective, request.zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
-        return replace(found, zero_division=float(zero_division))
-    return tuned(source, kappa, objective, names, average)
-
-
-def check_request(average: str, constraints: Sequence[Constraint], shrinkage: Any) -> float | str:
-    """κ, or "auto", if average, constraints and shrinkage can be had together."""
-    _check_average(average)
-    kappa = check_shrinkage(shrinkage)
-    if average == "samples" and constraints:
-        raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
-    if kappa != 0 and (average == "samples" or constraints):
-        what = "the samples average" if average == "samples" else "a constraint, which the labels themselves must meet,"
-        raise ValueError(f"{what} cannot be tuned with shrinkage: leave it at 0")
-    return kappa
+        cuts.append(replace(found, zero_division=request.zero_division, pos_label=pos_label))
+    return request.named(cuts)
 
 
 def tune_expected(
@@ -138,8 +148,7 @@ def tune_expected(
     >>> cut.thresholds, round(cut.value, 4)
     (array([0.375, 0.375]), 0.6071)
     """
-    objective = Objective(get_metric(metric), ())
-    _check_average(average)
+    (objective,) = Request.of(metric, average=average).objectives
     scores, names = score_matrix(Y_probability, name="Y_probability")
     stored = scores.data if is_sparse(scores) else scores
     if stored.size and not (stored.min() >= 0 and stored.max() <= 1):
@@ -197,28 +206,30 @@ def tune_tallies(
     >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
     array([0.375, 0.5  ])
     """
-    objective = Objective(get_metric(metric), parse_constraints(constraint))
-    _check_average(average, known=AVERAGES[:2])
-    kappa = check_request(average, objective.constraints, shrinkage)
+    request = Request.of(metric, average=average, constraint=constraint, shrinkage=shrinkage)
+    if average == "samples":
+        raise ValueError(NO_SAMPLES)
     names = tuple(labels)
     if not tallies or len(names) != len(tallies):
         raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
     if any(tally.given_prior is not None for tally in tallies):
         raise ValueError("a prior that is given is for a single cut, not for many labels: tune each tally by itself")
-    found = tuned(TallySource(tallies), kappa, objective, names, average)
-    return replace(found, pos_label=tallies[0].pos_label)
+    (found,) = tune_labels(TallySource(tallies), replace(request, pos_label=tallies[0].pos_label), names)
+    return found
 
 
-def tuned(
-    source: LabelSource, kappa: float | str, objective: Objective, names: tuple[Any, ...], average: str
-) -> MultilabelCut:
-    """The thresholds of labels, wherever their scores are."""
-    if kappa != 0:
-        return _shrunken(source, kappa, objective, names, average)
-    if average == "macro":
-        return _macro(source, objective, names)
-    pooled = _pooled_cut(source, objective)
-    return _with_one_threshold(source, *pooled, objective, names, average)
+def tune_labels(source: LabelSource, request: Request, names: tuple[Any, ...]) -> list[MultilabelCut]:
+    """The thresholds of labels, wherever their scores are, for each metric of a request."""
+    average, cuts = str(request.average), []
+    for objective in request.objectives:
+        if request.shrinkage != 0:
+            cut = _shrunken(source, request.shrinkage, objective, names, average)
+        elif average == "macro":
+            cut = _macro(source, objective, names)
+        else:
+            cut = _with_one_threshold(source, *_pooled_cut(source, objective), objective, names, average)
+        cuts.append(replace(cut, pos_label=request.pos_label))
+    return cuts
 
 
 def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) -> MultilabelCut:
@@ -311,8 +322,3 @@ def _result(
         checksums=source.checksums(),
         seen=source.seen(),
     )
-
-
-def _check_average(average: str, known: tuple[str, ...] = AVERAGES) -> None:
-    if average not in known:
-        raise ValueError(f"average must be one of {', '.join(known)}, got {average!r}")

@@ -87,7 +87,7 @@ class Smoothed:
         """The best cut of each label; those whose metric is undefined on the real labels are marked."""
 
         def work(block: slice) -> LabelCuts:
-            return cuts_of(Counted(self.entries(block), self.source.dtype), self.objective, names[block])
+            return cuts_of(Counted(self.entries(block), self.source.dtype_of(block)), self.objective, names[block])
 
         cuts = LabelCuts.joined(on_each(work, self.source.blocks(), self.source.settings.available_cores))
         if isinstance(self.calibration, Given):

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
 
-import numpy as np
-
-from surecut._inputs import (
-    as_labels,
-    as_scores,
-    as_weights,
-    check_missing,
-    require_same_length,
-    without_missing,
-)
-from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.core.candidates import cut_of
-from surecut.core.rules import Objective
-from surecut.core.search import search
-from surecut.metrics import Metric, get_metric
+from surecut._inputs import as_labels, as_scores, as_weights, require_same_length, without_missing
+from surecut.constraints import ConstraintLike
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.tuning.shrinkage import check_shrinkage
-from surecut.tuning.smoothing import shrunken_cut
+from surecut.tuning.request import MetricLike, Request
+from surecut.tuning.tune import tune
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from surecut.decisions.cut import Cut
-
-MetricLike = str | Metric | Callable[..., Any]
 
 
 @overload
@@ -44,6 +29,7 @@ def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence,
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
+    prior: float | None = ...,
     shrinkage: float | str = ...,
     missing: str = ...,
 ) -> Cut: ...
@@ -58,6 +44,7 @@ def tune_threshold(
     pos_label: Any = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
+    prior: float | None = ...,
     shrinkage: float | str = ...,
     missing: str = ...,
 ) -> dict[str, Cut]: ...
@@ -71,6 +58,7 @@ def tune_threshold(
     pos_label: Any = None,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     confidence: float | None = None,
+    prior: float | None = None,
     shrinkage: float | str = 0.0,
     missing: str = "error",
 ) -> Cut | dict[str, Cut]:
@@ -97,8 +85,11 @@ def tune_threshold(
         Conditions on the cut: ``"precision>=0.9"``, ``("precision", 0.9)``, ``"predicted_positive_rate<=0.01"``, or a
         list of them. They hold on these rows; on new rows each is missed about every second time, unless:
     confidence
-        The probability, such as 0.95, with which the constraint holds on new rows. Needs one fixed model that was not
-        trained on these rows; `certify` tells what the metric itself will be.
+        A probability, such as 0.95, with which everything that is promised holds on new data, jointly: the constraints,
+        or, where there are none, `Cut.lower_limit` of the metric. Needs one fixed model that was not trained on these
+        rows.
+    prior
+        The share of positives where the cut will be used, if it is not that of these rows.
     shrinkage
         κ, how many positives a calibrated model of the scores is worth, for samples with few positives: 0 tunes on
         these rows alone, ``"auto"`` finds κ and the model from them. `tune_thresholds` says more.
@@ -119,54 +110,22 @@ def tune_threshold(
     >>> print(cut)
     predict positive where score >= 0.25: f1 = 0.8000 on 4 rows, 50.00% positive, 3 accepted
     """
-    several = isinstance(metric, Sequence) and not isinstance(metric, str)
-    asked: Any = metric if several else [metric]
-    metrics = [get_metric(one) for one in asked]
-    if not metrics:
-        raise ValueError("metric is an empty list: name at least one metric")
-    constraints = parse_constraints(constraint)
-    objectives = [Objective(one, constraints) for one in metrics]
-
-    check_missing(missing, "error", "drop")
+    request = Request.of(
+        metric,
+        constraint=constraint,
+        confidence=confidence,
+        weights=weights,
+        prior=prior,
+        shrinkage=shrinkage,
+        pos_label=pos_label,
+        missing=missing,
+    )
     if missing == "drop":
         y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
     labels = as_labels(y_true, pos_label=pos_label, check=False)
-    settle_absence(labels.absent, metrics)
+    settle_absence(labels.absent, request.metrics)
     scores = as_scores(y_score)
     require_same_length(y_true=labels, y_score=scores)
     row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-    if weights is not None:
-        from surecut.certificates.counts import require_whole
-
-        require_whole(np.ones(1) if row_weights is None else row_weights, weights)
-
-    kappa = check_shrinkage(shrinkage)
-    if kappa != 0:
-        if constraints or confidence is not None:
-            raise ValueError(
-                "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
-            )
-        tally = ArraySource(scores, labels, row_weights).tally()
-        cuts = [shrunken_cut(tally, kappa, objective) for objective in objectives]
-    elif confidence is None:
-        source = ArraySource(scores, labels, row_weights)
-        every = search(source, objectives)
-        sample = source.sample
-        cuts = [cut_of(found, sample) for found in every]
-    else:
-        from surecut.certificates.assurance import assured_cut
-
-        tally = ArraySource(scores, labels, row_weights).tally()
-        cuts = [assured_cut(tally, one, constraints, confidence, weights) for one in metrics]
-    cuts = [cut.with_sample(pos_label=pos_label) for cut in cuts]
-    if not several:
-        return cuts[0]
-    return {name: cut for name, cut in zip(distinct_names(metrics), cuts, strict=True)}
-
-
-def distinct_names(metrics: list[Metric]) -> list[str]:
-    """What cuts for several metrics are called: by their names, or in full where different ones share a name."""
-    meant: dict[str, set[str]] = {}
-    for metric in metrics:
-        meant.setdefault(metric.name, set()).add(repr(metric))
-    return [repr(metric) if len(meant[metric.name]) > 1 else metric.name for metric in metrics]
+    cuts = tune(ArraySource(scores, labels, row_weights), request)
+    return cast("Cut | dict[str, Cut]", request.named(cuts))
