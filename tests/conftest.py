@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from oracle import FAMILIES, METRICS, Oracle, Sample, make_sample
-from surecut import _kernels, rows, search, tuning
 from surecut.confusion import Confusion
+from surecut.core import kernels as core_kernels
+from surecut.core.settings import Settings, using
 from surecut.metrics import LinearFractionalMetric, Metric
 
 hypothesis.settings.register_profile("surecut", deadline=None, max_examples=60)
@@ -57,33 +58,41 @@ def prior(request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session", params=["numpy", "compiled"])
-def kernels(request: pytest.FixtureRequest) -> Any:
-    """Both sets of kernels, one after the other."""
-    if request.param == "numpy":
-        return _kernels.NumpyKernels()
-    compiled = _kernels.compiled()
-    if compiled is None:
+def kernels_name(request: pytest.FixtureRequest) -> str:
+    """Both sets of kernels by name, as the settings call them."""
+    if request.param == "compiled" and core_kernels.compiled() is None:
         pytest.skip("numba is not installed")
-    return compiled
+    return request.param
 
 
-SMALL = {"SORTED_AT_ONCE": 8, "SORTED_SHARE": 10**6, "GROUP": 4, "PARTS": 16, "ROWS_PER_PART": 4}
+@pytest.fixture(scope="session")
+def kernels(kernels_name: str) -> Any:
+    """Both sets of kernels, one after the other."""
+    return core_kernels.available(0, Settings(kernels=kernels_name))
+
+
+SMALL = {
+    "sort_below": 0,
+    "block": 16,
+    "first_bits": 3,
+    "group": 4,
+    "sorted_at_once": 8,
+    "sorted_share": 10**6,
+    "flat_share": 0,
+    "kept_rows": 1000,
+    "parts": 16,
+    "rows_per_part": 4,
+}
 """Settings with which even a handful of rows is searched as if they were millions."""
 
 
 @pytest.fixture(scope="session")
 def searching() -> Callable[..., Any]:
-    """A context in which a handful of rows is searched, in many small blocks and few first bins, 2**bits per sign."""
+    """A context in which a handful of rows is searched: in small blocks, in few first bins, by the kernels named."""
 
     @contextmanager
-    def context(kernels: Any, *, block: int = 16, bits: int = 3, **settings: int) -> Iterator[None]:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tuning, "SORT_BELOW", 0)
-            patch.setattr(rows, "BLOCK", block)
-            patch.setattr(rows, "first_bins", lambda sample: _kernels.first_bins(sample, bits))
-            patch.setattr(_kernels, "available", lambda count: kernels)
-            for name, value in (SMALL | settings).items():
-                patch.setattr(search, name, value, raising=False)  # that all are there is a test of its own
+    def context(kernels: str = "numpy", **sizes: int) -> Iterator[None]:
+        with using(kernels=kernels, **(SMALL | sizes)):
             yield
 
     return context

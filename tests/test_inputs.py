@@ -19,10 +19,9 @@ LABELS, SCORES = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
 @pytest.fixture(params=["sorted", "searched", "tallied"])
 def tune(request, searching):
     """The three ways in: every bad input is refused on each, with the same message."""
-    from surecut import _kernels
 
     def searched(*columns, **options):
-        with searching(_kernels.NumpyKernels()):
+        with searching():
             return tune_threshold(*columns, **options)
 
     def tallied(*columns, metric="f1", constraint=None, **options):

@@ -32,14 +32,17 @@ from surecut import (
     tune_threshold,
     tune_thresholds,
 )
-from surecut.frames import by_group
+from surecut.core.settings import using
 from surecut.metrics import AM, FBeta, GMean, HMean, LinearFractional, Precision, Tversky, Utility
-from surecut.tuning.labels import tune_tallies
 from surecut.sources.sketch import CoarseSketchError
+from surecut.tuning.labels import tune_tallies
 
 NPV = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1), name="npv")
 TP_OVER_FP = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0), name="tp/fp")
 TN_OVER_FP = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 1, 0, 0), name="tn/fp")
+
+FEW_BINS = {"shipped": 8, "shipped_by_group": 8, "shipped_each": 1, "engine_bins": 64}
+"""Settings with which an engine counts few rows in bins, as it does millions."""
 
 
 def best_by_trying(metric, labels, scores, allowed=lambda confusion: True):
@@ -257,27 +260,25 @@ class TestUndefinedCorners:
         assert (best.value, best.predict(scores).tolist()) == best_by_trying(metric, labels, scores)
 
     @pytest.mark.parametrize("seed", range(10))
-    def test_groups_in_bins_open_what_has_no_bound(self, seed, monkeypatch):
-        for name, value in (("SHIPPED", 8), ("SHIPPED_EACH", 1), ("BINS", 64)):
-            monkeypatch.setattr(by_group, name, value)
+    def test_groups_in_bins_open_what_has_no_bound(self, seed):
         labels, scores = overlapping(400, seed)
         frame = pd.DataFrame({"y": labels, "s": np.round(scores, 2), "g": np.arange(400) % 3})
         for metric in (TP_OVER_FP, NPV):
-            cut = tune_frame(frame, label="y", score="s", by="g", metric=metric)
+            with using(**FEW_BINS):
+                cut = tune_frame(frame, label="y", score="s", by="g", metric=metric)
             for group, part in frame.groupby("g"):
                 value, accepted = best_by_trying(metric, part["y"], part["s"])
                 assert cut[group].value == value
                 assert cut[group].predict(part["s"]).tolist() == accepted
 
     @pytest.mark.parametrize("seed", range(10))
-    def test_groups_in_bins_keep_the_tie_rule_under_a_constraint(self, seed, monkeypatch):
-        for name, value in (("SHIPPED", 8), ("SHIPPED_EACH", 1), ("BINS", 64)):
-            monkeypatch.setattr(by_group, name, value)
+    def test_groups_in_bins_keep_the_tie_rule_under_a_constraint(self, seed):
         random = np.random.default_rng(seed)
         scores = np.round(random.random(300), 2)
         frame = pd.DataFrame({"y": (scores < 0.3).astype(int), "s": scores, "g": np.arange(300) % 2})
         rule = "predicted_positive_rate<=0.05"
-        cut = tune_frame(frame, label="y", score="s", by="g", metric="precision", constraint=rule)
+        with using(**FEW_BINS):
+            cut = tune_frame(frame, label="y", score="s", by="g", metric="precision", constraint=rule)
         for group, part in frame.groupby("g"):
             alone = tune_threshold(part["y"], part["s"], metric="precision", constraint=rule)
             assert cut[group].predict(part["s"]).tolist() == alone.predict(part["s"]).tolist()

@@ -358,13 +358,13 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     from surecut.core.candidates import cut_of
     from surecut.core.rules import Objective
     from surecut.core.search import search
-    from surecut.frames import tuning
     from surecut.sources.columns import Columns
     from surecut.sources.engines import EngineSource
+    from surecut.tuning.frame import _engine_rows
 
     columns = Columns("score", "label", None if data.weights is None else "weight")
     objective = Objective(measure.metric, tuple(condition.constraint for condition in conditions))
-    source = EngineSource(tuning._engine_rows(held(data), columns, "error", [objective]))
+    source = EngineSource(_engine_rows(held(data), columns, "error", [objective]))
     (found,) = search(source, [objective])
     return cut_of(found, source.sample)
 

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-import surecut
 from fuzz import running
 from fuzz.__main__ import main
 from fuzz.judging import Found, Problem, Verdict
 from fuzz.measures import CELLS, DRAWN, draw_measure, from_cells, function_named, named
 from fuzz.paths import PATHS
 from fuzz.settings import draw_settings, shrunk
-from surecut import candidates
+from surecut.core import rules
+from surecut.core.entries import Entries
+from surecut.core.settings import settings
 from surecut.metrics import CATALOGUE
 
 pytest.importorskip("pyarrow")
@@ -40,44 +41,41 @@ def differences(path, samples=range(12)):
 
 
 def test_a_broken_tie_rule_is_found(monkeypatch):
-    least_tie = candidates.Candidates.least_tie
-    monkeypatch.setattr(candidates.Candidates, "least_tie", lambda *given: least_tie(*given) - 0.3)
-    assert {"worse", "value"} & differences("sorted")
+    least_tie = rules.least_tie
+    monkeypatch.setattr(rules, "least_tie", lambda *given: least_tie(*given) - 0.3)
+    assert "worse" in differences("sorted")
 
 
 def test_a_lower_threshold_among_ties_is_found(monkeypatch):
-    best_cut = candidates.Candidates.best_cut
+    judge = rules.judge
 
-    def lowest(self, metric, constraints=()):
-        cut = best_cut(self, metric, constraints)
-        values = np.asarray(metric.evaluate(self.at_prior()))
-        ties = np.flatnonzero(values == cut.value)
-        return (
-            cut
-            if not len(ties)
-            else candidates.replace(
-                cut,
-                threshold=float(self.accepted[ties[-1]]),
-                interval=(float(self.rejected[ties[-1]]), float(self.accepted[ties[-1]])),
-                confusion=self.confusion[int(ties[-1])],
-            )
-        )
+    def lowest(entries, objective):
+        verdict = judge(entries, objective)
+        values = objective.values(entries.edges)
+        ties = values >= entries.of_edges(verdict.best)
+        last = [np.flatnonzero(ties[:end])[-1] for end in entries.edge_starts[1:]]
+        return verdict._replace(winner=np.array(last), value=values[last])
 
-    monkeypatch.setattr(candidates.Candidates, "best_cut", lowest)
+    monkeypatch.setattr(rules, "judge", lowest)
     assert "tie" in differences("tally")
 
 
 def test_a_bound_that_is_too_low_is_found(monkeypatch):
-    from surecut import search
-
-    promising = search._promising
-
-    def hasty(edges, objective):
-        hiding, winners = promising(edges, objective)
-        return hiding & (np.arange(len(hiding)) % 2 == 0), winners
-
-    monkeypatch.setattr(search, "_promising", hasty)
+    bounds = rules.Objective.bounds
+    monkeypatch.setattr(rules.Objective, "bounds", lambda *given: bounds(*given) - 0.2)
     assert {"worse", "tie"} & differences("search", range(6))
+
+
+def test_weights_below_a_cut_by_subtraction_are_found(monkeypatch):
+    """A difference of sums is not 0 where nothing is left."""
+
+    def subtracted(self, column, accepted):
+        total = accepted[self.edge_starts[1:] - 1] + self.absent[:, column]
+        return self.of_edges(total) - accepted
+
+    monkeypatch.setattr(Entries, "_rejected", subtracted)
+    found = running.worked("sorted", 1, range(40), {"npv", "tn/fp", "fnr"})[2]
+    assert found
 
 
 def test_a_warning_and_an_exception_are_differences(monkeypatch):
@@ -94,7 +92,7 @@ def test_a_warning_and_an_exception_are_differences(monkeypatch):
 
 
 def test_the_program_says_what_it_found(monkeypatch, capsys):
-    monkeypatch.setattr(candidates, "TIE", 0.3)
+    monkeypatch.setattr(rules, "TIE", 0.3)
     found = running.worked("tally", 1, range(8), {"f1"})[2]
     assert found
     assert main(["--replay", found[0].case]) == 1
@@ -161,7 +159,7 @@ def test_every_metric_of_the_registry_is_drawn():
 
 
 def test_all_sizes_that_are_shrunk_exist():
-    settings = draw_settings(np.random.default_rng(0), "search", "kernels", "sources", "bins", "batches", "grouped")
-    with shrunk(settings):
-        assert surecut.tuning.SORT_BELOW == 0
-    assert surecut.tuning.SORT_BELOW > 0
+    sizes = draw_settings(np.random.default_rng(0), "search", "kernels", "sources", "bins", "batches", "grouped")
+    with shrunk(sizes):
+        assert settings().sort_below == 0
+    assert settings().sort_below > 0

@@ -217,7 +217,7 @@ class Entries:
 
         Their ends are exact where those of their parts are.
         """
-        ends = np.append(firsts[1:], len(self)) - 1
+        ends = np.append(firsts, len(self))[1:] - 1
         rows = np.add.reduceat(self.rows, firsts, axis=0) if len(firsts) else self.rows[:0]
         weight = rows
         if self.weighted:

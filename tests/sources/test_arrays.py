@@ -5,23 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut import _kernels, rows
 from surecut._inputs import Labels
-from surecut.core.kernels import ordered_keys
 from surecut.core.counts import Parts
-from surecut.sources.rows import ArrayRows
+from surecut.core.keys import ordered_keys
+from surecut.core.settings import using
+from surecut.sources.arrays import ArraySource
 
 
 @pytest.fixture(params=["plain", "weighted"])
-def source(request, kernels, monkeypatch):
+def source(request, kernels_name):
     """Some rows in blocks of seven, with many ties, on two workers; some have no weight."""
-    monkeypatch.setattr(rows, "BLOCK", 7)
-    monkeypatch.setattr(_kernels, "available", lambda count: kernels)
     generator = np.random.default_rng(3)
     scores = generator.integers(-40, 40, 300) / 8
     labels = Labels(generator.random(300) < 0.4, np.True_, np.False_)
-    weights = generator.integers(0, 3, 300).astype(float) if request.param == "weighted" else np.empty(0)
-    return ArrayRows(scores, labels, weights, kernels, workers=2)
+    weights = generator.integers(0, 3, 300).astype(float) if request.param == "weighted" else None
+    with using(kernels=kernels_name, block=7, blocks_at_once=1, cores=2, rows_per_worker=200):
+        source = ArraySource(scores, labels, weights)
+    assert (source.workers, source.rows_at_once) == (2, 7)
+    return source
 
 
 BINS = ordered_keys(np.array([-4.5, -2.0, 0.0, 1.0, 3.0])), ordered_keys(np.array([-3.25, -1.0, 0.875, 2.5, 4.0]))
@@ -43,7 +44,8 @@ def test_bins_are_counted_by_part_and_class(source):
     low, high = BINS
     parts = Parts.of(low, high, np.full(len(low), 48, dtype=np.uint64))
     keys, classes, weights = present(source)
-    for found in (source.count(parts), source.near(parts).counts):
+    for keep in (False, True):
+        found = source.count_parts(parts, keep)
         for number, (first, last) in enumerate(zip(*parts.ends(np.arange(parts.total)), strict=True)):
             inside = in_bin(keys, first, last)
             for label in (0, 1):
@@ -63,8 +65,9 @@ def test_bins_are_drawn_in_to_the_scores_that_occur(source):
 def test_what_is_collected_is_what_lies_in_the_bins(source):
     everything = source.tally()
     inside = np.any([in_bin(everything.keys, *ends) for ends in zip(*BINS, strict=True)], axis=0)
-    hull = Parts.of(BINS[0][:1], BINS[1][-1:], np.array([50], dtype=np.uint64))
-    for collected in (source.collect(*BINS), source.near(hull).collect(*BINS)):
+    source.count_parts(Parts.of(BINS[0][:1], BINS[1][-1:], np.array([50], dtype=np.uint64)), keep=True)
+    assert source.kept.covers(*BINS)
+    for collected in (source.collect(*BINS), source.kept.collect(*BINS)):
         np.testing.assert_array_equal(collected.keys, everything.keys[inside])
         np.testing.assert_array_equal(collected.rows, everything.rows[inside])
         np.testing.assert_array_equal(collected.weight, everything.weight[inside])
@@ -73,5 +76,5 @@ def test_what_is_collected_is_what_lies_in_the_bins(source):
 def test_nothing_is_found_where_nothing_is(source):
     low, high = ordered_keys(np.array([100.0])), ordered_keys(np.array([200.0]))
     parts = Parts.of(low, high, np.array([50], dtype=np.uint64))
-    assert not any(len(piece) for piece in source.near(parts).pieces)
-    assert source.count(parts).rows.sum() == 0
+    assert source.count_parts(parts, keep=True).rows.sum() == 0
+    assert not any(len(piece) for piece in source.kept.pieces)

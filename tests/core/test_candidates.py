@@ -11,8 +11,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from surecut import Cut, Hull, ScoreTally, tune_threshold
-from surecut.core.candidates import place
 from surecut.constraints import parse_constraints
+from surecut.core.rules import place
 from surecut.metrics import FBeta, GMean, Precision, Recall, Utility
 
 LARGEST = np.finfo(float).max

@@ -55,7 +55,7 @@ def test_the_bracket_is_narrow_where_rows_are_many():
 def test_bins_are_narrow():
     sketch = ScoreSketch()
     low, high = sketch._bins.ends(np.arange(int(sketch._bins.half) + 200, 2 * int(sketch._bins.half) - 1))
-    from surecut.core.kernels import scores_of_keys
+    from surecut.core.keys import scores_of_keys
 
     assert ((scores_of_keys(high) - scores_of_keys(low)) / scores_of_keys(low) < 2**-7).all()
 

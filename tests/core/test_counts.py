@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut import counts
+from surecut.core import counts
 from surecut.core.counts import Counts, Parts, lie_in, range_of
 
 
@@ -31,7 +31,7 @@ def test_every_key_of_a_bin_is_in_one_part_between_its_ends(count):
 
 
 @pytest.mark.parametrize("count", [1, counts.FEW_RANGES, counts.FEW_RANGES + 1])
-def test_few_and_many_ranges_are_told_apart_alike(count):
+def test_few_and_many_ranges_are_distinguished_alike(count):
     generator = np.random.default_rng(7)
     low, _ = some_ranges(count, generator)
     keys = generator.integers(0, 10_000, 500).astype(np.uint64)

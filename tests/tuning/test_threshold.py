@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surecut import ScoreTally, _kernels, get_metric, tune_threshold, tuning
+from surecut import ScoreTally, get_metric, tune_threshold
+from surecut.core import kernels
+from surecut.core.settings import Settings
 from surecut.metrics import FBeta, FunctionMetric, Tversky
-from surecut.sources.rows import ArrayRows
+from surecut.sources.arrays import ArraySource
 
 LABELS = [1, 0, 1, 1, 0, 0, 1, 0]
 SCORES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
@@ -78,17 +80,17 @@ def test_several_metrics_are_tuned_in_the_same_passes(size, monkeypatch):
     names = ["f1", "am", "mcc", "f2"]
     single = {name: tune_threshold(labels, scores, metric=name) for name in names}
     passes = []
-    original = ArrayRows.histogram
+    original = ArraySource.histogram
 
     def histogram(self):
         passes.append(len(self))
         return original(self)
 
-    monkeypatch.setattr(ArrayRows, "histogram", histogram)
+    monkeypatch.setattr(ArraySource, "histogram", histogram)
     together = tune_threshold(labels, scores, metric=names)
     assert together == single
     assert list(together) == names
-    assert passes == ([] if size < tuning.SORT_BELOW else [size])
+    assert passes == ([] if size < Settings().sort_below else [size])
 
 
 def test_several_metrics_under_a_constraint():
@@ -155,7 +157,7 @@ def test_a_function_is_tried_at_every_threshold(oracle, function, weighted, rows
 
 
 def test_a_function_is_tried_at_every_threshold_of_many_rows():
-    labels, scores = many_rows(tuning.SORT_BELOW + 10)
+    labels, scores = many_rows(Settings().sort_below + 10)
     cut = tune_threshold(labels, scores, metric=rises_and_falls)
     assert cut.predict(scores).sum() == 3
     assert cut.value == 0
@@ -186,7 +188,7 @@ def test_a_division_by_zero_in_a_function_is_its_nan():
 
 
 def test_threads_tune_at_the_same_time():
-    labels, scores = many_rows(_kernels.COMPILED_FROM)
+    labels, scores = many_rows(Settings().compiled_from)
     names = ["f1", "am", "kappa", "mcc"]
     tally = ScoreTally.from_scores(labels, scores)
     expected = [tally.best_cut(name) for name in names] * 2
@@ -198,19 +200,22 @@ def test_threads_tune_at_the_same_time():
 FORK = """
 import multiprocessing, os, sys
 import numpy as np
-from surecut import rows, tune_threshold
+from surecut import tune_threshold
+from surecut.core.settings import using
 
-rows.ROWS_PER_WORKER = 1 << 14  # so that even a machine's first thousands of rows are shared out among threads
-rows.available_cores = lambda: 4
 random = np.random.default_rng(0)
 scores = random.normal(size=500_000)
 labels = (random.random(500_000) < 1 / (1 + np.exp(2 - 2 * scores))).astype(int)
 
+def tuned():
+    with using(cores=4, rows_per_worker=1 << 14):  # so that so few rows are shared out among threads
+        return tune_threshold(labels, scores).to_dict()
+
 def child(queue):
-    queue.put(tune_threshold(labels, scores).to_dict())
+    queue.put(tuned())
 
 if __name__ == "__main__":
-    mine = tune_threshold(labels, scores).to_dict()
+    mine = tuned()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=child, args=(queue,))
@@ -222,7 +227,7 @@ if __name__ == "__main__":
     assert theirs == mine, (theirs, mine)
     reading, writing = os.pipe()
     if os.fork() == 0:
-        os.write(writing, repr(tune_threshold(labels, scores).threshold).encode())
+        os.write(writing, repr(tuned()["threshold"]).encode())
         os._exit(0)
     os.wait()
     assert float(os.read(reading, 100)) == mine["threshold"]
@@ -237,7 +242,7 @@ def test_a_forked_child_tunes_after_its_parent(tmp_path):
     """The parent's threads are gone in the child, and nothing waits for them."""
     script = tmp_path / "fork.py"
     script.write_text(FORK)
-    arguments = [] if _kernels.compiled() is not None else ["--without-numba"]
+    arguments = [] if kernels.compiled() is not None else ["--without-numba"]
     result = subprocess.run(
         [sys.executable, str(script), *arguments], capture_output=True, text=True, timeout=600, check=False
     )

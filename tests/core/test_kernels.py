@@ -13,18 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from surecut import _kernels
-from surecut.core.kernels import (
-    KEY_OF_MINUS_ZERO,
-    NONE,
-    SEVERAL,
-    KeyRanges,
-    NumpyKernels,
-    checksum,
-    first_bins,
-    ordered_keys,
-    scores_of_keys,
-)
+from surecut.core import kernels as core_kernels
+from surecut.core.kernels import NONE, SEVERAL, KeyRanges, NumpyKernels, first_bins
+from surecut.core.keys import KEY_OF_MINUS_ZERO, checksum, ordered_keys, scores_of_keys
+from surecut.core.settings import Settings
 
 LARGEST = np.finfo(float).max
 NO_WEIGHTS = np.empty(0)
@@ -38,7 +30,7 @@ any_scores = st.lists(
 
 @pytest.fixture(scope="module")
 def compiled():
-    kernels = _kernels.compiled()
+    kernels = core_kernels.compiled()
     if kernels is None:
         pytest.skip("numba is not installed")
     return kernels
@@ -90,7 +82,7 @@ def test_the_checksum_adds_up(rows, split):
     assert checksum(bits[::-1], positive[::-1]) == checksum(bits, positive)
 
 
-def test_the_checksum_tells_samples_apart():
+def test_different_samples_have_different_checksums():
     bits = np.array([0.1, 0.2, 0.7]).view(np.int64)
     seen = {checksum(bits, np.array(labels)) for labels in np.ndindex(2, 2, 2)}
     assert len(seen) == 8
@@ -139,12 +131,12 @@ def test_histograms_are_the_same(compiled):
         for kernels in (NumpyKernels(), compiled):
             rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
             sums = np.zeros((2 * int(bins.half), 2)) if len(weights) else rows
-            strangers, nans, named = kernels.histogram(bits, labels, weights, positive, negative, bins, rows, sums)
-            results.append((int(strangers), int(nans), int(named) % 2**64, rows, sums))
+            invalid, nans, named = kernels.histogram(bits, labels, weights, positive, negative, bins, rows, sums)
+            results.append((int(invalid), int(nans), int(named) % 2**64, rows, sums))
         for reference, fast in zip(*results, strict=True):
             np.testing.assert_array_equal(reference, fast)
-        strangers, nans, _, rows, sums = results[0]
-        assert strangers == np.count_nonzero((labels != positive) & (labels != negative))
+        invalid, nans, _, rows, sums = results[0]
+        assert invalid == np.count_nonzero((labels != positive) & (labels != negative))
         assert nans == np.count_nonzero(np.isnan(bits.view(float)))
         present = weights > 0 if len(weights) else np.ones(len(bits), bool)
         assert rows[:, 1].sum() == np.count_nonzero((labels == positive) & present)
@@ -242,17 +234,18 @@ def test_numpy_serves_small_arrays(monkeypatch):
     def not_asked():
         raise AssertionError("numba must not be loaded for a small array")
 
-    monkeypatch.setattr(_kernels, "compiled", not_asked)
-    assert isinstance(_kernels.available(_kernels.COMPILED_FROM - 1), NumpyKernels)
+    monkeypatch.setattr(core_kernels, "compiled", not_asked)
+    assert isinstance(core_kernels.available(Settings().compiled_from - 1, Settings()), NumpyKernels)
 
 
 def test_compiled_kernels_serve_large_arrays(compiled):
-    assert isinstance(_kernels.available(_kernels.COMPILED_FROM), type(compiled))
+    assert isinstance(core_kernels.available(Settings().compiled_from, Settings()), type(compiled))
 
 
 def test_numpy_serves_where_numba_is_absent(monkeypatch):
-    monkeypatch.setattr(_kernels, "compiled", lambda: None)
-    assert isinstance(_kernels.available(10**9), NumpyKernels)
+    monkeypatch.setattr(core_kernels, "compiled", lambda: None)
+    for sizes in (Settings(), Settings(kernels="compiled")):
+        assert isinstance(core_kernels.available(10**9, sizes), NumpyKernels)
 
 
 def double(number):
@@ -276,24 +269,24 @@ def test_a_cache_that_fails_when_it_is_read_is_no_cache(compiled):
 
 
 def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
-    from surecut import _compiled
+    from surecut.core import compiled as module
 
-    original = _compiled.numba.njit
+    original = module.numba.njit
 
     def njit(*arguments, cache=False, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return original(*arguments, **options)
 
-    monkeypatch.setattr(_compiled.numba, "njit", njit)
-    assert _compiled._Kernel(double)(21) == 42
+    monkeypatch.setattr(module.numba, "njit", njit)
+    assert module._Kernel(double)(21) == 42
 
 
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
-from surecut import _kernels
-from surecut.core.kernels import KeyRanges, ordered_keys, scores_of_keys
-kernels = _kernels.compiled()
+from surecut.core.kernels import KeyRanges, compiled
+from surecut.core.keys import ordered_keys, scores_of_keys
+kernels = compiled()
 bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
 ranges = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
 found = scores_of_keys(kernels.inside(bits, bits, np.empty(0), 0, ranges)[0])
