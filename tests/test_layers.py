@@ -81,6 +81,13 @@ def test_the_table_lists_only_what_there_is(name):
     assert path.is_dir() if name.endswith("/") else path.is_file()
 
 
+def test_the_architecture_page_names_only_files_that_there_are():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+(?:\.py|\.html|\.js|/))`", text))
+    assert {"core/search.py", "sources/"} <= named
+    assert [name for name in sorted(named) if not (PACKAGE / name).exists()] == []
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [
