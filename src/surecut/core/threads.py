@@ -49,15 +49,15 @@ def on_stream(
     stream: Iterable[Item], nothing: Callable[[], State], work: Callable[[State, Item], None], workers: int
 ) -> list[State]:
     """Work done on each item of a stream, few of which are in memory; each worker adds to a state of its own."""
-    idle = [nothing() for _ in range(workers)]
-    states = list(idle)
+    free = [nothing() for _ in range(workers)]
+    states = list(free)
 
     def run(item: Item) -> None:
-        state = idle.pop()
+        state = free.pop()
         try:
             work(state, item)
         finally:
-            idle.append(state)
+            free.append(state)
 
     if workers == 1:
         for item in stream:

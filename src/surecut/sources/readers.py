@@ -97,7 +97,7 @@ class DuckReader:
         if kind.startswith("DECIMAL") and int(kind.removeprefix("DECIMAL(").partition(",")[0]) > EXACT_DIGITS:
             digits = f"replace(CAST(abs({column}) AS VARCHAR), '.', '')"
             again = f"CAST(CAST({column} AS DOUBLE) AS VARCHAR)"
-            # the shortest text of the double, without an exponent as far as the type has room
+            # the shortest text of the double, without an exponent as far as the type has digits
             is_other = f"TRY_CAST({again} AS {kind}) IS DISTINCT FROM {column}"
             is_inexact = f"{column} IS NOT NULL AND length(trim({digits}, '0')) > {EXACT_DIGITS} AND {is_other}"
         elif kind in ("HUGEINT", "UHUGEINT"):

@@ -1,4 +1,4 @@
-"""Numbers that a file holds as text, as strangers write them: decimal commas and percent signs."""
+"""Numbers that a file holds as text, with decimal commas or percent signs."""
 
 from __future__ import annotations
 

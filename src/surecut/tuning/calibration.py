@@ -1,8 +1,8 @@
-"""Calibration of many labels' scores on the tuning rows themselves: a curve per label, drawn toward that of all labels.
+"""Calibration of many labels' scores on the validation rows: a curve per label, shrunk toward that of all labels.
 
-A curve is sigmoid or beta, whichever family has the larger evidence; each label's is drawn toward the curve of all as
-far as the labels agree (empirical Bayes). Where the rows refute the curves, these are corrected in blocks of scores
-(`blocks`): all labels together, by the values of their curves, then each label by its scores.
+A curve is sigmoid or beta, whichever family has the larger evidence; each label's is shrunk toward the curve of all
+as far as the labels agree (empirical Bayes). Where the rows are evidence against the curves, these are corrected in
+blocks of scores (`corrections`): all labels together, by the values of their curves, then each label by its scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surecut.core.entries import Entries
 
 LEAST_POSITIVES = 8
-"""Of a label with fewer its own rows refute nothing."""
+"""The own rows of a label with fewer are no evidence against its curve."""
 
 NEGLIGIBLE = 0.01
 """Corrections that are less likely than this are left out."""
@@ -123,8 +123,8 @@ class Calibration:
     """Probabilities of labels from their scores: a curve per label, in one of two families, and what corrects it.
 
     The scores of all labels are first put on one logit scale; a label's curve is linear in that logit (sigmoid), or
-    in the logarithms of the two probabilities (beta). Where the rows refute the curves they are corrected in blocks:
-    first all labels at once, by the values of their curves, then each label by its scores.
+    in the logarithms of the two probabilities (beta). Where the rows are evidence against the curves, these are
+    corrected in blocks: first all labels at once, by the values of their curves, then each label by its scores.
     """
 
     family: str
@@ -174,7 +174,7 @@ class Calibration:
 
 
 def calibrate(groups: Groups) -> Calibration:
-    """The calibration under which the tuning rows are most likely, in the family with the larger evidence."""
+    """The calibration under which the validation rows are most likely, in the family with the larger evidence."""
     if not len(groups.scores):  # a sparse matrix without a score: there is nothing to smooth
         return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, np.tile([1.0, 0.0], (len(groups.starts) - 1, 1)))
     is_probability = groups.lowest >= 0 and groups.highest <= 1

@@ -1,4 +1,4 @@
-"""Corrections of a calibration curve where the rows refute it: in blocks of scores, as far as there is evidence.
+"""Corrections of a calibration curve, in blocks of scores, as far as the rows are evidence against it.
 
 A curve of a family cannot follow every label: a probability that jumps, or falls again, is none of a sigmoid's. So the
 ordered scores are cut into blocks, and in some blocks the curve's mean p becomes another one, drawn from a beta

@@ -1,4 +1,4 @@
-"""What is kept of many labels' tuning rows, so that thresholds for another metric or average can be found later."""
+"""What is kept of many labels' validation rows, so that thresholds for another metric or average can be found later."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LabelHulls:
         weights: NDArray[np.float64] | None,
         labels: tuple[Any, ...],
     ) -> LabelHulls:
-        """The hulls of tuning rows, dense and checked."""
+        """The hulls of validation rows, dense and checked."""
         tallies = [tally_rows(scores[:, i], truth[:, i] != 0, weights) for i in range(len(labels))]
         flat_weights = None if weights is None else np.repeat(weights, len(labels))
         pooled = tally_rows(scores.reshape(-1), (truth != 0).reshape(-1), flat_weights).hull

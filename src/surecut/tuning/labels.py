@@ -70,9 +70,10 @@ def tune_thresholds(
     confidence, prior
         For one cut only: refused here, with the way out.
     shrinkage
-        κ, how many positives a calibrated model of the scores is worth: with few positives of its own a label is cut
-        where the model has it, with many where its rows have it. 0 tunes on the labels alone, the paper's procedure;
-        ``"auto"`` finds κ, and the model, from these rows: recommended for labels with few positives.
+        κ, the prior strength of a calibrated model of the scores, in equivalent positives: with few positives of its
+        own a label is cut where the model has it, with many where its rows have it. 0 tunes on the labels alone, the
+        paper's procedure; ``"auto"`` finds κ, and the model, from these rows: recommended for labels with few
+        positives.
     zero_division
         What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
     labels

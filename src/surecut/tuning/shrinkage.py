@@ -1,24 +1,25 @@
-"""Shrinkage: cuts of labels with few positives, drawn toward those of a calibrated model of their scores.
+"""Shrinkage: cuts of labels with few positives, shrunk toward those of a calibrated model of their scores.
 
-A label with ten positives in the tuning rows has a ragged curve, and the best point of a ragged curve is luck. So the
-labels y are replaced by smoothed ones,
+A label with ten positives among the validation rows has a noisy curve, and the maximum of a noisy curve overfits. So
+the labels y are replaced by smoothed ones,
 
     q = (1 − ρ) y + ρ η̂(score),   ρ = κ / (n₊ + κ),
 
-where η̂ is a probability that was calibrated on the tuning rows themselves: a curve per label, each drawn toward the
-curve of all labels as far as the labels agree (empirical Bayes). κ = 0 tunes on the labels alone; κ → ∞ on the model
-alone. As n₊ grows the labels win: for a fixed κ every guarantee stays, with an extra regret of at most 4Dρ/γ.
+where η̂ is a probability that was calibrated on the same rows: a curve per label, each shrunk toward the curve of all
+labels as far as the labels agree (empirical Bayes). κ = 0 tunes on the labels alone; κ → ∞ on the model alone.
+With enough positives the cut is driven by the data: for a fixed κ every guarantee stays, with an extra regret of at
+most 4Dρ/γ.
 
 `"auto"` finds η̂ and κ from the same rows:
 
-1. A curve for each label, corrected where the rows refute it (`calibration`).
-2. κ is the number of positives that the curve is worth. Seen as the concentration of a Dirichlet process around the
-   curve's distribution of the positives over the scores, it has a likelihood: were the curve right, the positives would
-   fall into bins of equal expected mass as evenly as in a multinomial; the worse it is, the more unevenly. A bounded
-   grid of κ is weighed by that likelihood, with weights that the labels share.
-3. A curve is not worth more than what it has learnt from: κ is at most half of the label's own positives and three
-   times those of the other labels, and the latter count only as far as nothing refutes the curve. So a curve that is
-   refuted, or that no other label shares, leaves the label near its own rows.
+1. A curve for each label, corrected where the rows are evidence against it (`calibration`).
+2. κ is the prior strength of the curve, in equivalent positives. Seen as the concentration of a Dirichlet process
+   around the curve's distribution of the positives over the scores, it has a likelihood: were the curve right, the
+   positives would fall into bins of equal expected mass as evenly as in a multinomial; the worse it is, the more
+   unevenly. A bounded grid of κ is weighed by that likelihood, with weights that the labels share.
+3. A curve is not stronger than the data that it was fitted to: κ is at most half of the label's own positives and
+   three times those of the other labels. The latter count less, the stronger the evidence against the curve. So a curve
+   that the rows contradict, or that no other label shares, leaves the label near its own rows.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ POSITIVES_PER_BIN = 4
 MOST_BINS = 50
 
 OWN_SHARE, OTHERS_SHARE = 0.5, 3.0
-"""What a label's own positives, to which its curve was fitted, and those of other labels count in the most that the
-curve is worth. (Tried for the latter: 1 costs where labels are few, 10 brings no more than 3.)"""
+"""What a label's own positives, to which its curve was fitted, and those of other labels count in the largest
+strength of the curve. (Tried for the latter: 1 is worse where labels are few, 10 is no better than 3.)"""
 
 
 def shares(

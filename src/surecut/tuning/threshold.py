@@ -73,7 +73,7 @@ def tune_threshold(
     metric
         A name (see `surecut.metrics.get_metric`), a metric, a scikit-learn scorer, a function of a `Confusion`, or a
         list of these, which gives a dict of the metrics' own names (`"am"` for balanced accuracy) to cuts, all from the
-        same passes over the data. Metrics that share a name are told apart by their parameters.
+        same passes over the data. Metrics that share a name are distinguished by their parameters.
     sample_weight
         Weights of the rows, not negative. The cut is that of rows which are repeated as often.
     weights
@@ -91,8 +91,8 @@ def tune_threshold(
     prior
         The share of positives where the cut will be used, if it is not that of these rows.
     shrinkage
-        κ, how many positives a calibrated model of the scores is worth, for samples with few positives: 0 tunes on
-        these rows alone, ``"auto"`` finds κ and the model from them. `tune_thresholds` says more.
+        κ, the prior strength of a calibrated model of the scores, in equivalent positives, for samples with few
+        positives: 0 tunes on these rows alone, ``"auto"`` finds κ and the model from them. See `tune_thresholds`.
     missing
         What to do with rows without a label, a score or a weight (NaN, None, NA): ``"error"``, or ``"drop"``, which
         warns how many were dropped.
