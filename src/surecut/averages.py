@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 AVERAGES = ("macro", "micro", "samples")
 
+NEARLY_ALL = 0.9
+"""A cut that accepts this share of a label's rows accepts nearly all."""
+
+OVERPREDICTED = 10
+"""A label is predicted too often where its cut accepts so many rows, or more, for each positive."""
+
 NO_POSITIVES, NO_NEGATIVES, UNDEFINED = "no positive row", "no negative row", "the metric is undefined at every cut"
+NOT_SEPARATED = "its scores do not separate its positives"
 
 
 def undefined_labels(

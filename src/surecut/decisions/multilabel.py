@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from surecut._inputs import check_missing, plain_label, plain_value
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
-from surecut.averages import AVERAGES, macro_value, undefined_labels, values_per_label
+from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
 from surecut.decisions import html, saving, sql, wording
@@ -30,6 +30,13 @@ SAMPLE_FACTS = {"out_of_fold", "pos_label", "seen", "weighted"}
 NAN_SCORES = (
     'scores holds NaN: a row without a score cannot be cut; drop or fill these rows, or pass missing="negative"'
 )
+
+
+class LabelsPerRow(NamedTuple):
+    """The mean number of labels of a row: those predicted, and the true ones."""
+
+    predicted: float
+    true: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,10 @@ class MultilabelCut:
         The number of validation rows of each label.
     shared_threshold
         The threshold of the micro cut, where some label had to take it.
+    shared
+        The labels that took the shared threshold, and why: the metric is undefined on their rows, or, with shrinkage,
+        their scores do not separate their positives. Empty unless the average is macro: the others have one threshold
+        for all labels anyway.
     constraints
         What every label's cut (the pooled cut, if micro) had to meet.
     confidence
@@ -107,6 +118,7 @@ class MultilabelCut:
     intervals: NDArray[np.float64]
     rows: NDArray[np.int64]
     shared_threshold: float | None = None
+    shared: Mapping[Any, str] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
     confidence: float | None = None
     weighted: bool = False
@@ -122,11 +134,29 @@ class MultilabelCut:
         object.__setattr__(self, "pos_label", plain_label(self.pos_label))
 
     @classmethod
-    def at(cls, confusion: Confusion, metric: Metric, *, value: float | None = None, **known: Any) -> MultilabelCut:
-        """A cut with the labels' confusions at its thresholds; `value` is the macro average if it is not given."""
+    def at(
+        cls,
+        confusion: Confusion,
+        metric: Metric,
+        *,
+        value: float | None = None,
+        shared: Mapping[Any, str] | None = None,
+        **known: Any,
+    ) -> MultilabelCut:
+        """A cut with the labels' confusions at its thresholds; `value` is the macro average if it is not given.
+
+        `shared` are labels whose metric is defined, and which took the shared threshold all the same.
+        """
         per_label = values_per_label(metric, confusion)
         value = macro_value(metric, per_label) if value is None else value
-        return cls(confusion=confusion, metric=metric, per_label=per_label, value=value, **known)
+        reasons = dict(shared or {})
+        if known["average"] == "macro" and known.get("shared_threshold") is not None:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                raw = np.asarray(metric.evaluate(confusion), dtype=float)
+            # A label that has no value at the shared threshold has none at any, unless it is among `shared`
+            undefined = {known["labels"][i]: reason for i, reason in undefined_labels(metric, confusion, raw)}
+            reasons = undefined | reasons
+        return cls(confusion=confusion, metric=metric, per_label=per_label, value=value, shared=reasons, **known)
 
     @classmethod
     def from_cuts(
@@ -181,19 +211,44 @@ class MultilabelCut:
         return replace(self, **facts)
 
     @property
-    def shared(self) -> dict[Any, str]:
-        """Labels that had to take the shared threshold, because the metric is undefined on their rows, and why.
+    def labels_per_row(self) -> LabelsPerRow:
+        """How many labels a validation row is predicted, and has, in the mean.
 
-        Empty unless the average is macro: the others have one threshold for all labels anyway.
+        NaN where labels have different numbers of rows, as groups do: then a row does not have all labels.
         """
-        if self.average != "macro" or self.shared_threshold is None:
-            return {}
-        try:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                values = np.asarray(self.metric.evaluate(self.confusion), dtype=float)
-        except ValueError:  # a function that a file does not hold
-            values = self.per_label
-        return {self.labels[i]: reason for i, reason in undefined_labels(self.metric, self.confusion, values)}
+        if not (self.rows == self.rows[0]).all():
+            return LabelsPerRow(np.nan, np.nan)
+        rows = float(np.asarray(self.confusion.total)[0])
+        predicted, true = self.confusion.predicted_positives, self.confusion.positives
+        return LabelsPerRow(float(np.sum(predicted)) / rows, float(np.sum(true)) / rows)
+
+    @property
+    def flags_nearly_all(self) -> tuple[Any, ...]:
+        """The labels whose cut accepts 90 % of the validation rows or more, at most a tenth of them positive.
+
+        For F1 this is the best cut of a rare label whose scores do not separate its positives. New data are flagged in
+        the same way: see `labels_per_row`.
+        """
+        accepted = np.asarray(self.confusion.predicted_positives)
+        nearly_all = accepted >= NEARLY_ALL * np.asarray(self.confusion.total)
+        return tuple(self.labels[i] for i in np.flatnonzero(nearly_all & self._overpredicted).tolist())
+
+    def worst(self, count: int) -> tuple[Any, ...]:
+        """The labels to look at first: those predicted too often, by their false positives, then by lowest value.
+
+        A label is predicted too often where its cut accepts ten rows or more for each positive. Labels without a
+        positive are listed only if they are.
+        """
+        known = ~np.isnan(self.per_label) & (np.asarray(self.confusion.positives) > 0)
+        excess = np.where(self._overpredicted, np.asarray(self.confusion.fp), 0)
+        order = np.lexsort((self.per_label, -excess))
+        listed = order[(known | self._overpredicted)[order]]
+        return tuple(self.labels[i] for i in listed[:count].tolist())
+
+    @property
+    def _overpredicted(self) -> NDArray[np.bool_]:
+        accepted = np.asarray(self.confusion.predicted_positives)
+        return (accepted > 0) & (accepted >= OVERPREDICTED * np.asarray(self.confusion.positives))
 
     @property
     def left_out(self) -> int:
@@ -346,8 +401,10 @@ class MultilabelCut:
         thresholds = numbers("threshold")
         if np.isnan(thresholds).any() or not len(thresholds):
             raise ValueError("a threshold is NaN" if len(thresholds) else "it has no labels")
+        labels = tuple(saving.label_from_json(label) for label in saving.column(per_label, "label"))
+        reasons = zip(labels, map(str, saving.column(per_label, "shared")), strict=True)
         return cls(
-            labels=tuple(saving.label_from_json(label) for label in saving.column(per_label, "label")),
+            labels=labels,
             thresholds=thresholds,
             value=saving.number_from_json(document["value"]),
             metric=saving.metric_from_dict(document["metric"]),
@@ -357,6 +414,7 @@ class MultilabelCut:
             intervals=np.column_stack((numbers("lower"), numbers("upper"))),
             rows=np.array(saving.column(per_label, "rows"), dtype=np.int64),
             shared_threshold=saving.optional_number(document["shared_threshold"]),
+            shared={label: reason for label, reason in reasons if reason},
             constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
             confidence=saving.optional_number(document["confidence"]),
             weighted=bool(document["weighted"]),
@@ -417,6 +475,7 @@ class MultilabelCut:
             "value": self.per_label.tolist(),
             **{cell: getattr(self.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")},
             "rows": self.rows.tolist(),
+            "shared": [self.shared.get(label, "") for label in self.labels],
             "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
             "checksum": [f"{checksum:016x}" for checksum in checksums.tolist()],
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.averages import OVERPREDICTED
 from surecut.constraints import Constraint, listed
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def multilabel_text(cut: MultilabelCut) -> str:
         notes.append(f"{len(shared)} took the shared threshold, {cut.shared_threshold:.6g}: {by_text(shared)}")
     if cut.average == "macro" and cut.left_out:
         notes.append(f"{cut.left_out} left out of the mean, where {cut.metric.name} is undefined")
+    if too_many := _too_many_text(cut):
+        notes.append(too_many)
     known = cut.shrinkage[np.isfinite(cut.shrinkage) & (cut.shrinkage > 0)]
     if len(known):
         least, most = positives_worth(known.min()), positives_worth(known.max())
@@ -82,6 +85,21 @@ def multilabel_text(cut: MultilabelCut) -> str:
     tail = f" ({'; '.join(notes)})" if notes else ""
     what = f"{'expected ' if cut.calibration == 'given' else ''}{cut.average} {cut.metric.name}"
     return f"{count}, {kind}: {what} = {cut.value:.4f}{subject_to(cut.constraints, cut.confidence)} on {rows}{tail}"
+
+
+def _too_many_text(cut: MultilabelCut) -> str:
+    """Write which labels flag nearly every row, and how many labels a row is given; nothing where all is well."""
+    flagging, (predicted, true) = cut.flags_nearly_all, cut.labels_per_row
+    parts = []
+    if flagging:
+        parts.append(f"{len(flagging):,} {'labels flag' if len(flagging) > 1 else 'label flags'} nearly every row")
+    if len(cut) > 1 and (0 < predicted >= OVERPREDICTED * true or (flagging and not math.isnan(predicted))):
+        parts.append(f"{_mean_text(predicted)} labels a row, the rows have {_mean_text(true)}")
+    return ": ".join(parts)
+
+
+def _mean_text(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def by_text(texts: Mapping[Any, str], most: int = 5) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from surecut._inputs import as_weights
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
-from surecut.averages import averaged_value
+from surecut.averages import NOT_SEPARATED, OVERPREDICTED, averaged_value
 from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
 from surecut.core.search import search
@@ -83,7 +83,9 @@ def tune_thresholds(
     -------
     MultilabelCut
         The thresholds, the averaged value, each label's value. A label on whose rows the metric is undefined (F1
-        without a positive) takes the shared threshold, that of the micro cut, and `MultilabelCut.shared` says so.
+        without a positive) takes the shared threshold, that of the micro cut, and `MultilabelCut.shared` says so. With
+        shrinkage so does a label whose scores do not separate its positives, if its own cut would accept ten rows or
+        more for each of them.
 
     Examples
     --------
@@ -286,13 +288,19 @@ def _shrunken(
     else:
         cuts = smoothed.best_cuts(names)
         thresholds, intervals, shared = cuts.thresholds, cuts.intervals, None
-        if not cuts.defined.all():
+        accepted = cuts.confusion.predicted_positives  # smoothing divides the rows' weight, and keeps its sum
+        wasteful = cuts.defined & ~smoothed.separated & (accepted >= OVERPREDICTED * source.totals[:, 1])
+        own = cuts.defined & ~wasteful
+        if not own.all():
             pooled = smoothed.pooled_cut()
             shared = float(pooled.thresholds[0])
-            thresholds = np.where(cuts.defined, thresholds, shared)
-            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+            thresholds = np.where(own, thresholds, shared)
+            intervals = np.where(own[:, None], intervals, pooled.intervals)
         confusion = source.confusion_at(thresholds)
-        result = _result(source, objective, names, average, thresholds, intervals, confusion, shared=shared)
+        reasons = {names[i]: NOT_SEPARATED for i in np.flatnonzero(wasteful).tolist()}
+        result = _result(
+            source, objective, names, average, thresholds, intervals, confusion, shared=shared, reasons=reasons
+        )
     return replace(result, shrinkage=smoothed.kappa, calibration=str(smoothed.calibration))
 
 
@@ -307,6 +315,7 @@ def _result(
     *,
     value: float | None = None,
     shared: float | None = None,
+    reasons: Mapping[Any, str] | None = None,
 ) -> MultilabelCut:
     return MultilabelCut.at(
         confusion,
@@ -318,6 +327,7 @@ def _result(
         intervals=intervals,
         rows=np.full(len(names), source.rows, dtype=np.int64),
         shared_threshold=shared,
+        shared=reasons or {},
         constraints=objective.constraints,
         weighted=source.weighted,
         checksums=source.checksums(),

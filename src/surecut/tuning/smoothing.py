@@ -14,6 +14,7 @@ from surecut.core.memory import Counted
 from surecut.core.threads import on_each
 from surecut.sources.labels import LabelCuts, LabelSource, TallySource, confusion_at, cuts_of
 from surecut.tuning.calibration import Calibration, Groups, calibrate, grouped
+from surecut.tuning.separation import separated
 from surecut.tuning.shrinkage import effective_kappa, shares
 
 if TYPE_CHECKING:
@@ -49,19 +50,28 @@ class Smoothed:
     objective: Objective
     calibration: Calibration | Given
     rho: NDArray[np.float64]
+    separated: NDArray[np.bool_]
+    """Whether each label's scores separate its positives from its negatives."""
 
     @classmethod
     def by_shrinkage(cls, source: LabelSource, kappa: float | str, objective: Objective) -> Smoothed:
         """Labels drawn toward a model that is calibrated on them."""
-        cores = source.settings.available_cores
-        groups = Groups.joined(on_each(lambda block: grouped(source.entries(block)), source.blocks(), cores))
+
+        def work(block: slice) -> tuple[Groups, NDArray[np.bool_]]:
+            entries = source.entries(block)
+            return grouped(entries), separated(entries)
+
+        parts, passed = zip(*on_each(work, source.blocks(), source.settings.available_cores), strict=True)
+        groups = Groups.joined(list(parts))
         calibration = calibrate(groups)
-        return cls(source, objective, calibration, shares(kappa, objective.metric, groups, calibration, source.totals))
+        rho = shares(kappa, objective.metric, groups, calibration, source.totals)
+        return cls(source, objective, calibration, rho, np.concatenate(passed))
 
     @classmethod
     def by_probability(cls, source: LabelSource, objective: Objective) -> Smoothed:
         """No labels at all: the scores are taken at their word."""
-        return cls(source, objective, Given(), np.ones(len(source.totals)))
+        labels = len(source.totals)
+        return cls(source, objective, Given(), np.ones(labels), np.ones(labels, dtype=bool))
 
     @property
     def kappa(self) -> NDArray[np.float64]:

@@ -28,11 +28,12 @@ def theorem_labels(cut: MultilabelCut, error: float) -> tuple[float, float, floa
         )
     labels = len(cut)
     if cut.average == "macro":
-        undefined = {i for i, _ in undefined_labels(cut.metric, cut.confusion)}
+        undefined = {cut.labels[i] for i, _ in undefined_labels(cut.metric, cut.confusion)}
+        not_tuned = undefined | set(cut.shared)  # the theorem is about a label's own best threshold
         least, most = value_range(cut.metric)
         bounds = [
-            (most - least, most - least) if i in undefined else theorem_bound(cut[label], error / labels)
-            for i, label in enumerate(cut)
+            (most - least, most - least) if label in not_tuned else theorem_bound(cut[label], error / labels)
+            for label in cut
         ]
         deviation, regret = np.mean(bounds, axis=0)
     else:
