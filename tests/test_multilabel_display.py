@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
-
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
 from surecut import tune_thresholds
 from surecut.plots import MultilabelDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
 
 
 @pytest.fixture
