@@ -158,7 +158,7 @@ class TestMultilabelDisplay:
         Y = Y.copy()
         Y[:, 0] = False
         display = MultilabelDisplay.from_predictions(Y, scores)
-        assert display.axes_[0].get_legend().get_texts()[0].get_text() == "shared by labels without positives"
+        assert display.axes_[0].get_legend().get_texts()[0].get_text() == "shared by labels that cannot be tuned"
 
     def test_from_estimator(self, rows):
         from sklearn.ensemble import RandomForestClassifier
@@ -167,7 +167,7 @@ class TestMultilabelDisplay:
         X, y = rows
         Y = np.column_stack((y, X[:, 1] > 0.5)).astype(int)
         linear = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
-        assert MultilabelDisplay.from_estimator(linear, X, Y).cut == tune_thresholds(Y, linear.decision_function(X))
+        assert MultilabelDisplay.from_estimator(linear, X, Y).cut == tune_thresholds(Y, linear.predict_proba(X))
         forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
         both = np.column_stack([part[:, 1] for part in forest.predict_proba(X)])
         assert MultilabelDisplay.from_estimator(forest, X, Y).cut == tune_thresholds(Y, both)

@@ -366,7 +366,7 @@ class MultilabelDisplay:
         (self.value_dots_,) = right.plot(self.cut.per_label[self.positions], rows, **options)
         if self.cut.shared_threshold is not None and np.isfinite(self.cut.shared_threshold):
             left.axvline(
-                self.cut.shared_threshold, color="grey", linestyle=":", label="shared by labels without positives"
+                self.cut.shared_threshold, color="grey", linestyle=":", label="shared by labels that cannot be tuned"
             )
             left.legend(loc="best")
         right.axvline(self.cut.value, color="grey", linestyle="--", label=f"{self.cut.average} {self.cut.value:.4g}")
@@ -413,22 +413,19 @@ class MultilabelDisplay:
         metric: MetricLike = "f1",
         average: str = "macro",
         labels: Iterable[Any] | None = None,
+        response_method: str = "auto",
         most: int = 30,
         axes: Any = None,
         **dot_options: Any,
     ) -> Self:
         """Tune a fitted multilabel classifier on rows that did not train it, and draw the cut.
 
-        Its scores are those of `decision_function`, or of `predict_proba` where it has none.
+        Its scores are those of `predict_proba`, or of `decision_function` where it has none, unless `response_method`
+        names one of them.
         """
-        method = next((name for name in ("decision_function", "predict_proba") if hasattr(estimator, name)), None)
-        if method is None:
-            raise AttributeError(
-                f"{type(estimator).__name__} has no decision_function or predict_proba: nothing can be cut"
-            )
-        scores = getattr(estimator, method)(X)
-        if isinstance(scores, list):  # one array of two columns for each label
-            scores = np.column_stack([np.asarray(column)[:, 1] for column in scores])
+        from surecut.classifier.outputs import label_names, label_scores
+
+        scores = label_scores(estimator, X, response_method, len(label_names(Y)))
         return cls.from_predictions(
             Y, scores, metric=metric, average=average, labels=labels, most=most, axes=axes, **dot_options
         )

@@ -134,10 +134,11 @@ def tuned_by(
     kappa: float | str,
     needs_tallies: bool,
 ) -> TunedLabels:
-    """A cut for each group of rows, or one for all of them."""
-    if kappa == 0 and not needs_tallies:
+    """A cut for each group of rows, or one for all of them; it is the same with tallies, which the page needs."""
+    if kappa == 0:
         by = rows.groups[0] if len(rows.groups) == 1 else rows.groups
-        return TunedLabels(_tuned_in_batches(rows, metrics, constraint, by=by, average=average))
+        tuned: list[MultilabelCut] = _tuned_in_batches(rows, metrics, constraint, by=by, average=average)
+        return TunedLabels(tuned, label_tallies(rows.arrays(), tuned[0]) if needs_tallies else ())
     found = rows.arrays()
     tallies = _tallies_by(found)
     asked: dict[str, Any] = {"average": average, "constraint": constraint, "shrinkage": kappa}

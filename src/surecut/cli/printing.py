@@ -152,17 +152,26 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
     table(headings, cells)
 
 
-def labels(cut: MultilabelCut, most: int = 20) -> None:
-    """A cut of many labels: the sentence, and the labels with the most positives."""
+def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
+    """A cut of many labels: the sentence, the labels with the most positives, and the worst of the others."""
     line(str(cut) + "\n")
-    shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
-    cells = []
-    for i in shown:
-        label = cut.labels[i]
-        cells.append([label_text(label), *cut_cells(cut[label])[1:], amount(cut.confusion.positives[i])])
-    table(("label", *CUT_HEADINGS[1:], "positives"), cells)
+
+    def show(shown: Iterable[Any]) -> None:
+        cells = []
+        for label in shown:
+            one = cut[label]
+            cells.append([label_text(label), *cut_cells(one)[1:], amount(one.confusion.positives)])
+        table(("label", *CUT_HEADINGS[1:], "positives"), cells)
+
+    by_positives = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))
+    frequent = [cut.labels[i] for i in by_positives[:most]]
+    show(frequent)
     if len(cut) > most:
         line(f"… and {len(cut) - most:,} labels with fewer positives")
+        known = set(frequent)
+        if others := [label for label in cut.worst(worst + most) if label not in known][:worst]:
+            line("\nThe worst of these, predicted too often or of the lowest value:")
+            show(others)
 
 
 def drift(report: DriftReport) -> None:

@@ -273,11 +273,7 @@ class MultilabelCut:
 
     def __getitem__(self, label: Any) -> Cut:
         """The cut of one label."""
-        try:
-            i = self._position[label]
-        except KeyError:
-            known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
-            raise KeyError(f"{label!r} is none of the {len(self.labels)} labels: {known}") from None
+        i = self.position(label)
         confusion = self.confusion[i]
         return Cut(
             threshold=float(self.thresholds[i]),
@@ -299,6 +295,14 @@ class MultilabelCut:
                 seen=tuple(sample.of_label(i) for sample in self.seen),
             ),
         )
+
+    def position(self, label: Any) -> int:
+        """Where a label stands in `labels`."""
+        try:
+            return self._position[label]
+        except KeyError:
+            known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
+            raise KeyError(f"{label!r} is none of the {len(self.labels)} labels: {known}") from None
 
     def predict(self, scores: Any, *, missing: str = "error") -> Any:
         """Which labels are predicted: a boolean array, or a sparse one for sparse scores.

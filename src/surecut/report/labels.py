@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from surecut._version import __version__
-from surecut.decisions.wording import label_text
+from surecut.decisions.wording import amount, label_text
 from surecut.report.summary import TITLES
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
 
 MOST = 2_000
-"""Labels on the page: those with the most positives."""
+"""Labels on the page: those with the most positives, and the worst."""
+
+WORST = 8
+"""The worst labels, which the page lists by themselves."""
 
 POINTS = 48
 """Points of a small curve."""
@@ -50,6 +53,7 @@ class LabelsSummary(TypedDict):
     constraints: list[str]
     labels: list[LabelDict]
     count: int
+    worst: list[str]
     surecut_version: str
 
 
@@ -74,7 +78,9 @@ def summarize_labels(
     >>> [label["name"] for label in summarize_labels(cut)["labels"]]
     ['cat', 'dog']
     """
-    shown = np.argsort(-np.asarray(cut.confusion.positives), kind="stable")[:MOST]
+    worst = [cut.position(label) for label in cut.worst(WORST)]
+    by_positives = np.argsort(-np.asarray(cut.confusion.positives), kind="stable").tolist()
+    shown = list(dict.fromkeys([*by_positives[: MOST - len(worst)], *worst]))
     return LabelsSummary(
         title=title,
         metric=TITLES.get(cut.metric.name, cut.metric.name),
@@ -82,8 +88,9 @@ def summarize_labels(
         value=cut.value,
         sentence=str(cut),
         constraints=list(map(str, cut.constraints)),
-        labels=[_label(cut, int(i), tallies[i] if len(tallies) else None) for i in shown],
+        labels=[_label(cut, i, tallies[i] if len(tallies) else None) for i in shown],
         count=len(cut),
+        worst=[_worst_text(cut, i) for i in worst],
         surecut_version=__version__,
     )
 
@@ -114,6 +121,14 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
         shared=cut.labels[i] in cut.shared,
         curve=curve,
         at=at,
+    )
+
+
+def _worst_text(cut: MultilabelCut, i: int) -> str:
+    confusion = cut.confusion[i]
+    return (
+        f"{label_text(cut.labels[i])}: {cut.metric.name} {cut.per_label[i]:.4f}, "
+        f"{amount(confusion.predicted_positives)} flagged, {amount(confusion.positives)} positive"
     )
 
 

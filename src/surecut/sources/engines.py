@@ -21,11 +21,11 @@ from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels
 from surecut._missing import Missing
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
-from surecut.core.keys import checksum, ordered_keys, scores_of_keys
+from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores_of_keys
 from surecut.core.search import Source, SourceChangedError
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
-from surecut.overlap import RowSample
+from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.columns import Columns, is_nan
@@ -493,6 +493,45 @@ class EngineGroups(LabelSource):
             np.add.reduceat(entries.rows, entries.starts[:-1], axis=0), self._by_group[0]
         ):
             raise SourceChangedError
+
+    def checksums(self) -> NDArray[np.uint64]:
+        return self._named[0]
+
+    def seen(self) -> tuple[RowSample, ...]:
+        return self._named[1]
+
+    @cached_property
+    def _named(self) -> tuple[NDArray[np.uint64], tuple[RowSample, ...]]:
+        """The checksum of each group, and some rows of some groups, by one more pass over the rows.
+
+        DuckDB streams rows, of files too. Other engines would have to ship them: their groups have no checksums.
+        """
+        if not self.engine.frame.implementation.is_duckdb():
+            return super().checksums(), super().seen()
+        from surecut.sources.readers import arrow_reader
+
+        sums = np.zeros(len(self.table), dtype=np.uint64)
+        chosen, size = sampled_labels(*self.totals.T)
+        kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
+        with table_beside(self.engine.frame, self.table) as beside:
+            joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner").select(GROUP, SCORE, KIND)
+            for batch in arrow_reader(nw.to_native(joined)):
+                group, scores, kind = (batch.column(name).to_numpy(zero_copy_only=False) for name in range(3))
+                group, is_positive = group.astype(np.int64), kind == POSITIVE
+                if self.dtype == np.float64:
+                    scores = np.where(scores == LARGEST, np.inf, scores)  # as the rows of an array are named
+                np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
+                for one in np.intersect1d(chosen, group).tolist():
+                    own, so_far = group == one, kept[one]
+                    kept[one] = RowSample.of_stream(
+                        np.concatenate((so_far.scores, scores[own])),
+                        np.concatenate((so_far.is_positive, is_positive[own])),
+                    )
+        parts = {}
+        for one, sample in kept.items():
+            some = positions(len(sample), size)
+            parts[one] = RowSample(sample.scores[some], sample.is_positive[some])
+        return sums, (RowSample.of_labels(parts),)
 
     def number_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
         """The number of the group of each row of an answer."""

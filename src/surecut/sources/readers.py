@@ -87,7 +87,7 @@ class DuckReader:
     @cached_property
     def schema(self) -> pa.Schema:
         self._require_doubles()
-        return _arrow_reader(self._selected(self.relation).limit(0)).schema
+        return arrow_reader(self._selected(self.relation).limit(0)).schema
 
     def _require_doubles(self) -> None:
         """Raise where scores that have no NumPy dtype have no doubles of their own either."""
@@ -114,7 +114,7 @@ class DuckReader:
         if within is not None:
             low, high = map(_double, within)
             relation = relation.filter(f"CAST({quoted(self.columns.score)} AS DOUBLE) BETWEEN {low} AND {high}")
-        yield from _arrow_reader(self._selected(relation))
+        yield from arrow_reader(self._selected(relation))
 
     def _selected(self, relation: Any) -> Any:
         """The columns; numbers that have no NumPy dtype become doubles here, so that all passes see the same ones."""
@@ -295,7 +295,8 @@ def _connected() -> Any:
     return connection
 
 
-def _arrow_reader(relation: Any) -> pa.RecordBatchReader:
+def arrow_reader(relation: Any) -> pa.RecordBatchReader:
+    """Batches of a DuckDB relation."""
     if hasattr(relation, "to_arrow_reader"):
         return relation.to_arrow_reader(settings().batch)
     return relation.fetch_arrow_reader(settings().batch)
