@@ -97,7 +97,7 @@ class Candidates:
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""
         objective = Objective(metric, constraints, self.given_prior)
-        in_scores = not self.entries.is_wide.any()
+        in_scores = bool((self.entries.low == self.entries.high).all())
         source = Counted(self.entries, self.dtype, refines=in_scores)
         (found,) = search(source, [objective])
         if not found.defined[0]:
