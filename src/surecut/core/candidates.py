@@ -115,7 +115,7 @@ class Candidates:
         placed = rules.placed(self.entries, np.array([chosen]), self.dtype)
         return Cut(
             threshold=float(placed.thresholds[0]),
-            value=float(values[chosen]),
+            value=float(objective.metric_values(self.confusion[chosen])),
             metric=metric,
             confusion=self.confusion[chosen],
             interval=(float(placed.lower[0]), float(placed.upper[0])),
