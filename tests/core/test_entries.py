@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ SAMPLES = st.lists(st.lists(COUNTS, max_size=8), min_size=1, max_size=4)
 """Negatives and positives at each score of each sample."""
 
 
-def entries_of(samples, *, weights=None, absent=None):
+def entries_of(samples, *, weights=None):
     """Scores from high to low, those of each sample apart by ten; `weights` as the samples, None for counts."""
     sizes = [len(sample) for sample in samples]
     keys = np.array([1000 - 10 * i for size in sizes for i in range(size)], dtype=np.uint64)
@@ -22,7 +24,7 @@ def entries_of(samples, *, weights=None, absent=None):
     weight = rows
     if weights is not None:
         weight = np.array([one for sample in weights for one in sample], dtype=float).reshape(-1, 2)
-    return Entries.scores(keys, rows, weight, starts=np.concatenate(([0], np.cumsum(sizes))), absent=absent)
+    return Entries.scores(keys, rows, weight, starts=np.concatenate(([0], np.cumsum(sizes))))
 
 
 def cells(confusion):
@@ -59,20 +61,16 @@ def drawn_entries(samples, weighted):
 def test_edges_are_what_counting_gives(weighted, samples):
     entries = drawn_entries(samples, weighted)
     absent = np.arange(2 * len(samples)).reshape(-1, 2).astype(entries.weight.dtype)
-    entries = entries_of(
-        samples, weights=np.split(entries.weight, entries.starts[1:-1]) if weighted else None, absent=absent
-    )
+    entries = replace(entries, absent=absent)
+    by_sample = np.split(entries.weight, entries.starts[1:-1])
     expected = []
-    for own, (lost_negatives, lost_positives) in zip(
-        np.split(entries.weight, entries.starts[1:-1]), absent, strict=True
-    ):
+    for own, (without_negatives, without_positives) in zip(by_sample, absent, strict=True):
         for accepted in range(len(own) + 1):
             fp, tp = own[:accepted].sum(axis=0)
             tn, fn = own[accepted:].sum(axis=0)
-            expected.append((tp, fp, fn + lost_positives, tn + lost_negatives))
+            expected.append((tp, fp, fn + without_positives, tn + without_negatives))
     np.testing.assert_array_equal(cells(entries.edges), expected)
-    totals = [own.sum(axis=0) for own in np.split(entries.weight, entries.starts[1:-1])] + absent
-    np.testing.assert_array_equal(entries.totals, totals)
+    np.testing.assert_array_equal(entries.totals, [own.sum(axis=0) for own in by_sample] + absent)
     assert len(entries.edge_below) == len(entries)
     np.testing.assert_array_equal(entries.edge_starts, entries.starts + np.arange(len(samples) + 1))
 
@@ -136,11 +134,8 @@ def test_merged_entries_keep_some_of_the_edges(weighted, samples, drawn):
     firsts = groups(drawn, entries)
     merged = entries.merged(firsts)
     assert (len(merged), merged.samples, merged.weighted) == (len(firsts), entries.samples, weighted)
-    kept = np.sort(
-        np.concatenate((entries.edge_starts[:-1], entries.edge_below[np.append(firsts[1:], len(entries)) - 1]))
-        if len(entries)
-        else entries.edge_starts[:-1]
-    )
+    lasts = np.append(firsts, len(entries))[1:] - 1
+    kept = np.sort(np.concatenate((entries.edge_starts[:-1], entries.edge_below[lasts])))
     np.testing.assert_array_equal(cells(merged.edges), cells(entries.edges)[kept])
     assert merged.exact.all()
     assert (merged.low <= merged.high).all()

@@ -63,19 +63,19 @@ def test_a_lower_threshold_among_ties_is_found(monkeypatch):
 def test_a_bound_that_is_too_low_is_found(monkeypatch):
     bounds = rules.Objective.bounds
     monkeypatch.setattr(rules.Objective, "bounds", lambda *given: bounds(*given) - 0.2)
-    assert {"worse", "tie"} & differences("search", range(6))
+    assert {"worse", "tie"} <= differences("search", range(6, 12))
 
 
 def test_weights_below_a_cut_by_subtraction_are_found(monkeypatch):
-    """A difference of sums is not 0 where nothing is left."""
+    """A difference of sums, each rounded, is not 0 where nothing is left."""
 
     def subtracted(self, column, accepted):
-        total = accepted[self.edge_starts[1:] - 1] + self.absent[:, column]
+        own = (self.of_sample(sample).weight[::-1, column] for sample in range(self.samples))
+        total = np.array([sum(weights.tolist()) for weights in own]) + self.absent[:, column]
         return self.of_edges(total) - accepted
 
     monkeypatch.setattr(Entries, "_rejected", subtracted)
-    found = running.worked("sorted", 1, range(40), {"npv", "tn/fp", "fnr"})[2]
-    assert found
+    assert "confusion not zero" in differences("sorted", range(20))
 
 
 def test_a_warning_and_an_exception_are_differences(monkeypatch):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surecut import ScoreSketch, ScoreTally, tune_threshold
+from surecut import Cut, ScoreSketch, ScoreTally, get_metric, tune_threshold
 from surecut.constraints import InfeasibleError
 from surecut.sources.sketch import HEADER
 
@@ -130,6 +132,14 @@ def test_many_rows_and_both_kernels_agree():
     parts = sum(sketch_of(labels[i::7], scores[i::7]) for i in range(7))
     assert whole == parts
     assert repr(whole).startswith("<ScoreSketch of 600,000 rows, ")
+
+
+@pytest.mark.parametrize("scores", [[0.3, 0.71], [0.3, 0.71, 0.7101]], ids=["a row in each bin", "two in one"])
+def test_the_hull_of_bins_has_their_edges(scores):
+    sketch = sketch_of([0, 1, 1][: len(scores)], scores)
+    for cut in (sketch.hull.best_cut("f1"), sketch.candidates.best_cut(get_metric("f1"))):
+        assert cut == Cut(**{field.name: getattr(sketch.best_cut("f1"), field.name) for field in fields(Cut)})
+        assert cut.predict(scores).tolist() == [False, True, True][: len(scores)]
 
 
 def test_float32_keeps_its_dtype():

@@ -97,7 +97,7 @@ class Candidates:
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""
         objective = Objective(metric, constraints, self.given_prior)
-        in_scores = not self.entries.is_wide.any()
+        in_scores = bool((self.entries.low == self.entries.high).all())
         source = Counted(self.entries, self.dtype, refines=in_scores)
         (found,) = search(source, [objective])
         if not found.defined[0]:
@@ -115,7 +115,7 @@ class Candidates:
         placed = rules.placed(self.entries, np.array([chosen]), self.dtype)
         return Cut(
             threshold=float(placed.thresholds[0]),
-            value=float(values[chosen]),
+            value=float(objective.metric_values(self.confusion[chosen])),
             metric=metric,
             confusion=self.confusion[chosen],
             interval=(float(placed.lower[0]), float(placed.upper[0])),

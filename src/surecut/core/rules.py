@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
+LOWEST = -float(np.finfo(np.float64).max) / 2
+"""Stands for a metric's value of −inf, which is worth more than a cut that may not be chosen."""
+
 
 class UndefinedMetricError(ValueError):
     """The metric is 0/0 at every cut of these rows."""
@@ -61,8 +64,8 @@ class Objective:
             return np.asarray(self.metric.evaluate(self.at_prior(confusion)), dtype=float)
 
     def values(self, confusion: Confusion) -> NDArray[np.float64]:
-        """What each cut is worth; −inf where the metric is undefined or a constraint is not met."""
-        values = self.metric_values(confusion)
+        """What each cut is worth, at least `LOWEST`; −inf where the metric is undefined or a constraint is not met."""
+        values = np.maximum(self.metric_values(confusion), LOWEST)
         allowed = ~np.isnan(values)
         if self.constraints:
             confusion = self.at_prior(confusion)
@@ -78,7 +81,7 @@ class Objective:
         """
         best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
         values = self.metric_values(best_corner)
-        bounds = np.where(np.isnan(values), np.inf, values)
+        bounds = np.where(np.isnan(values), np.inf, np.maximum(values, LOWEST))
         if self.constraints:
             worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
             corners = [self.at_prior(corner) for corner in (before, after, best_corner, worst_corner)]
@@ -166,7 +169,7 @@ class Verdict(NamedTuple):
     Attributes
     ----------
     best
-        The largest value of an edge; −inf where no edge has one.
+        The largest value of an edge, at least `LOWEST`; −inf where no edge has one.
     winner, value
         The edge that wins, and its value.
     unresolved
@@ -199,7 +202,8 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     winner = tied[np.searchsorted(tied, first)]
     unresolved = np.zeros(len(entries), dtype=bool)
     bound = np.full(entries.samples, -np.inf)
-    verdict = Verdict(best, winner, values[winner], unresolved, bound)
+    value = np.where(values[winner] == LOWEST, -np.inf, values[winner])
+    verdict = Verdict(best, winner, value, unresolved, bound)
     if entries.exact.all() and not entries.is_wide.any():
         return verdict
 
@@ -240,7 +244,7 @@ def _edge_values(entries: Entries, objective: Objective) -> NDArray[np.float64]:
             found = objective.metric_values(edges[asked])
             if not np.isnan(found).any():
                 values = np.full(len(edges.tp), -np.inf)
-                values[asked] = found
+                values[asked] = np.maximum(found, LOWEST)
                 return values
     return objective.values(edges)
 
