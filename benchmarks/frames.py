@@ -157,16 +157,16 @@ def measure_groups(path: str) -> dict[str, Any]:
     import duckdb
 
     from surecut import tune_frame
-    from surecut.sources.engines import GroupedRows
+    from surecut.sources.engines import EngineRows
 
-    counted, answers = GroupedRows.counted, []
+    counted, answers = EngineRows.counted, []
 
     def noted(self: Any, frame: Any, *by: str) -> Any:
         answer = counted(self, frame, *by)
         answers.append(len(answer))
         return answer
 
-    GroupedRows.counted = noted  # type: ignore[method-assign]
+    EngineRows.counted = noted  # type: ignore[method-assign]
     found: dict[str, Any] = {}
     for groups in GROUPS:
         rows = duckdb.connect().sql(f"SELECT *, hash(score) % {groups} AS grp FROM '{path}'")

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -149,9 +148,9 @@ def surecut(case: Case) -> Rule:
 
 def surecut_in_numpy(case: Case) -> Rule:
     """As without numba."""
-    from surecut import _kernels
+    from surecut.core.settings import using
 
-    with mock.patch.object(_kernels, "available", return_value=_kernels.NumpyKernels()):
+    with using(kernels="numpy"):
         return surecut(case)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from surecut.sources.matrices import label_source
-from surecut.tuning.calibration import Groups, calibrate, group_edges
+from surecut.tuning.calibration import Groups, calibrate, group_edges, grouped
 
 
 def test_rows_of_one_score_are_never_in_two_groups():
@@ -15,7 +15,7 @@ def test_rows_of_one_score_are_never_in_two_groups():
     scores = random.integers(0, 7, size=(500, 3)) / 7
     truth = random.random(scores.shape) < scores
     source = label_source(truth, scores, None)
-    groups = source.entries(slice(0, 3)).groups()
+    groups = grouped(source.entries(slice(0, 3)))
     for label in range(3):
         part = slice(groups.starts[label], groups.starts[label + 1])
         assert (np.diff(groups.scores[part]) < 0).all()

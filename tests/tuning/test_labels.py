@@ -10,8 +10,6 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score, jaccard_score
-from surecut.multilabel import bins as label_bins
-from surecut.multilabel import sources as label_sources
 
 from surecut import (
     Confusion,
@@ -23,7 +21,9 @@ from surecut import (
     tune_threshold,
     tune_thresholds,
 )
+from surecut.core.settings import using
 from surecut.metrics import LinearFractional
+from surecut.sources.matrices import BinnedColumns
 from surecut.tuning.labels import tune_tallies
 
 NAMES = ["f1", "f2", "jaccard", "am", "kappa", "accuracy", "precision", "recall", "mcc", "gmean"]
@@ -83,10 +83,10 @@ def test_weights_count_rows(kind):
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("search_from", [0, 20_000])
-def test_micro_is_the_best_cut_of_all_entries(kind, order, search_from, monkeypatch):
-    monkeypatch.setattr(label_sources, "SORT_BELOW", search_from)
+def test_micro_is_the_best_cut_of_all_entries(kind, order, search_from):
     truth, scores = sample(kind, 2)
-    cut = tune_thresholds(np.asarray(truth, order=order), np.asarray(scores, order=order), average="micro")
+    with using(sort_below=search_from):
+        cut = tune_thresholds(np.asarray(truth, order=order), np.asarray(scores, order=order), average="micro")
     pooled = tune_threshold(truth.ravel(), scores.ravel())
     assert set(cut.thresholds) == {pooled.threshold}
     assert cut.value == pooled.value
@@ -102,39 +102,40 @@ def test_micro_with_weights_is_the_best_cut_of_weighted_entries():
     assert cut.value == pytest.approx(pooled.value)
 
 
-@pytest.fixture
-def searching_in_bins(kernels, monkeypatch):
+@pytest.fixture(params=["numpy", "compiled"])
+def searching_in_bins(request):
     """Small matrices are searched as large ones are, by both sets of kernels, in bins of `bits`."""
+    if request.param == "compiled":
+        pytest.importorskip("numba")
 
-    def patch(bits):
-        for name, value in {"FROM_ROWS": 0, "FROM_SIZE": 0, "ROWS_AT_ONCE": 17, "COPIED_SHARE": 1}.items():
-            monkeypatch.setattr(label_bins, name, value)
-        monkeypatch.setattr(label_bins, "bits_for", lambda rows: bits)
-        monkeypatch.setattr(label_bins, "compiled", lambda: kernels)
+    def context(bits, **sizes):
+        binned = {"binned_rows": 0, "binned_size": 0, "copied_rows": 17, "copied_share": 1, "label_bits": bits}
+        return using(kernels=request.param, **binned, **sizes)
 
-    return patch
+    return context
 
 
 @pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize(("order", "bits"), [("C", 2), ("F", 5), ("C", 11)])  # an order does not know of the bits
-def test_the_search_in_bins_is_exact(kind, bits, order, searching_in_bins, monkeypatch):
+@pytest.mark.parametrize(("order", "bits", "group"), [("C", 2, 2), ("F", 5, 16), ("C", 11, 2)])  # none knows the others
+def test_the_search_in_bins_is_exact(kind, bits, order, group, searching_in_bins, monkeypatch):
     truth, scores = (np.asarray(matrix, order=order) for matrix in sample(kind, bits, rows=200, labels=5))
     truth[:, 1] = 0
     truth[1:, 2] = 0
     truth[:, 3] = 1
     expected = {name: tune_thresholds(truth, scores, metric=name) for name in NAMES}
-    searching_in_bins(bits)
     searched = []
-    search_in_bins = label_bins.BinnedLabels.best_cuts
+    count = BinnedColumns.count
 
-    def counted(*arguments):
-        searched.append(arguments)
-        return search_in_bins(*arguments)
+    def counted(self, every=False):
+        searched.append(every)
+        return count(self, every)
 
-    monkeypatch.setattr(label_bins.BinnedLabels, "best_cuts", counted)
-    for name, cut in expected.items():
-        assert tune_thresholds(truth, scores, metric=name) == cut
+    monkeypatch.setattr(BinnedColumns, "count", counted)
+    with searching_in_bins(bits, label_group=group, label_sample=4 * group, labels_at_once=group):
+        for name, cut in expected.items():
+            assert tune_thresholds(truth, scores, metric=name) == cut
     assert searched
+    assert not any(searched)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -144,16 +145,15 @@ def test_the_search_in_bins_keeps_to_the_rule_for_ties(seed, searching_in_bins):
     truth = (random.random((12, 40)) < 0.5).astype([np.uint8, bool, float][seed % 3])
     scores = random.integers(-2, 3, size=truth.shape) * random.choice([1.0, 0.25, 1e300, 5e-324], size=40)
     expected = {name: tune_thresholds(truth, scores, metric=name) for name in NAMES}
-    searching_in_bins(3)
-    for name, cut in expected.items():
-        assert tune_thresholds(truth, scores, metric=name) == cut
+    with searching_in_bins(3):
+        for name, cut in expected.items():
+            assert tune_thresholds(truth, scores, metric=name) == cut
 
 
 def test_the_search_in_bins_says_where_a_score_is_missing(searching_in_bins):
     truth, scores = sample("normal", 0)
     scores[7, 2] = np.nan
-    searching_in_bins(5)
-    with pytest.raises(ValueError, match="NaN, first in row 7 of column 2"):
+    with searching_in_bins(5), pytest.raises(ValueError, match="NaN, first in row 7 of column 2"):
         tune_thresholds(truth, scores)
 
 

@@ -118,6 +118,7 @@ class RowSource(ABC):
         self.settings = settings
         self.kept: KeptRows | None = None
         self._memory = Memory(settings.group)
+        self._tally: ScoreTally | None = None
         self._rows = 0
         self._checksum = 0
 
@@ -166,6 +167,8 @@ class RowSource(ABC):
     @property
     def sample(self) -> Sample:
         """What a decision remembers of the rows; asked for after `count`."""
+        if self._tally is not None:
+            return self._tally.sample
         return Sample(
             rows=self._rows,
             weighted=self.weighted,
@@ -186,7 +189,7 @@ class RowSource(ABC):
         return self._memory.grouped(self._remembered(self.tally()).entries)
 
     def _remembered(self, tally: ScoreTally) -> ScoreTally:
-        self._rows, self._checksum = int(tally.rows.sum()), tally.checksum
+        self._tally, self._rows = tally, int(tally.rows.sum())
         return tally
 
     def refine(self, wide: Entries) -> Entries:
