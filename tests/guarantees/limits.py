@@ -76,7 +76,7 @@ def _at_worst(metric: Metric, name: str, rows: int) -> Fails:
 HOLDOUT = [
     Configuration(f"holdout limits of {of}, {rows} rows, {name}", ERROR, _at_worst(metric, name, rows), SIDES)
     for of, metric in METRICS.items()
-    for rows in (50, 500, 3_000)
+    for rows in (50, 3_000)
     for name in SHARES
 ]
 
@@ -235,7 +235,12 @@ def _groups(unequal: bool, rng: np.random.Generator) -> tuple[bool, bool] | None
     cut = tune_threshold([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], metric="accuracy")
     if size.max() < largest:
         return None  # the assumption does not hold for this draw
-    found = certify(cut, y, score, groups=group, held_out=True)
+    try:
+        found = certify(cut, y, score, groups=group, held_out=True)
+    except ValueError as error:  # now and then groups in no order look sorted
+        if "come sorted" not in str(error):
+            raise
+        return None
     return found.lower > 2 / 3, found.upper < 2 / 3
 
 
