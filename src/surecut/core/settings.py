@@ -36,7 +36,7 @@ class Settings:
     sorted_at_once, sorted_share
         So few candidate rows are sorted at once; beyond that, at most one in `sorted_share` of all rows.
     flat_share
-        Where more than one in so many rows are candidates after the first bins, the curve is flat: they are sorted.
+        Where more than one in so many rows are candidates after bins were divided, the curve is flat: they are sorted.
     rows_per_part, parts
         Unresolved bins are divided into about one part for so many of their rows, and at most so many parts in all.
     entries_at_once

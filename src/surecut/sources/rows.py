@@ -121,6 +121,7 @@ class RowSource(ABC):
         self._tally: ScoreTally | None = None
         self._rows = 0
         self._checksum = 0
+        self._divides = False
 
     # --- What a source writes ----------------------------------------------------------------------------------------
 
@@ -200,10 +201,11 @@ class RowSource(ABC):
         if self.kept is not None and self.kept.covers(low, high):
             return self._in_scores(wide, self.kept.collect(low, high))
         rows = int(wide.rows.sum())
-        is_flat = self.sorts_flat_curves and rows * self.settings.flat_share > self._rows
+        are_most = self.sorts_flat_curves and rows * self.settings.flat_share > self._rows
+        is_flat = are_most and self._divides  # neither the first bins nor their parts tell much
         few = max(self.settings.sorted_at_once, min(self._rows // self.settings.sorted_share, self.settings.kept_rows))
         if rows > few and not is_flat:
-            if not wide.exact.all():
+            if not wide.exact.all() and not are_most:
                 return self._drawn_in(wide)
             return self._divided(wide, keep=False)
         if rows > self.settings.sorted_at_once and not is_flat and wide.is_wide.all():
@@ -224,6 +226,7 @@ class RowSource(ABC):
 
     def _divided(self, wide: Entries, keep: bool) -> Entries:
         """The entries in parts."""
+        self._divides = True
         parts = self._parts(wide)
         counts = self.count_parts(parts, keep)
         occupied = counts.occupied[::-1]
