@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -116,7 +114,7 @@ def test_improbability_of_overlapping_limits_is_one():
 )
 def test_what_cannot_be_checked_is_refused(change, options, message):
     random = np.random.default_rng(6)
-    cut = replace(tune_threshold(*draw(random, 200)), **change)
+    cut = tune_threshold(*draw(random, 200)).with_sample(**change)
     with pytest.raises(ValueError, match=message):
         check_drift(cut, tally(*draw(random, 200)), **options)
 
