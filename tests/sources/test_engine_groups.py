@@ -47,8 +47,8 @@ def test_one_column_names_the_groups_by_its_values(make, same):
     same.cut(cut["b"], tune_threshold(*(frame[frame["key"] == "b"][c] for c in ("label", "score"))))
     several = tune_frame(frame, label="label", score="score", by="key", metric=["f1", "am"])
     assert list(several) == ["f1", "am"]
-    with pytest.raises(ValueError, match="return_tally=True goes with one cut"):
-        tune_frame(frame, label="label", score="score", by="key", return_tally=True)
+    with pytest.raises(ValueError, match="samples average needs each row's labels together"):
+        tune_frame(frame, label="label", score="score", by="key", average="samples")
 
 
 def test_rows_without_a_key_are_missing(engine, make, same):

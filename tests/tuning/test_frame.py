@@ -7,7 +7,7 @@ import decimal
 import numpy as np
 import pytest
 
-from surecut import MissingRowsWarning, ScoreTally, apply_frame, certify, tune_frame, tune_threshold
+from surecut import MissingRowsWarning, ScoreTally, apply_frame, certify, tally_frame, tune_frame, tune_threshold
 from surecut.constraints import InfeasibleError
 
 pandas = pytest.importorskip("pandas")
@@ -63,13 +63,15 @@ def test_the_tally_comes_on_request(engine, sample_of, make, same):
         sample = sample_of(family, 300)
         weights = sample.weights["counts"]
         frame = engine(make.frame(sample, weights))
-        cut, tally = tune_frame(frame, label="label", score="score", weight="weight", return_tally=True)
+        cut = tune_frame(frame, label="label", score="score", weight="weight")
+        tally = tally_frame(frame, label="label", score="score", weight="weight")
         expected = ScoreTally.from_scores(sample.labels, sample.scores, sample_weight=weights)
         assert tally == expected
         assert np.array_equal(tally.squares, expected.squares)
         same.cut(cut, expected.best_cut("f1"))
-        cut, tally = tune_frame(frame, label="label", score="score", return_tally=True)
-        assert cut.fingerprint == tune_threshold(sample.labels, sample.scores).fingerprint
+        cut = tune_frame(frame, label="label", score="score")
+        tally = tally_frame(frame, label="label", score="score")
+        assert tally.sample.fingerprint == tune_threshold(sample.labels, sample.scores).fingerprint
         assert certify(cut, tally=tally, method="uniform").lower <= cut.value
 
 

@@ -88,6 +88,8 @@ class Request:
             raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
         if weights is not None and weights not in WEIGHTS:
             raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}")
+        if weights is not None and confidence is None:
+            raise ValueError("weights says what weights mean to a promise: pass confidence too, or leave it out")
         if prior is not None and not 0 < prior < 1:
             raise ValueError(f"prior must fulfil 0 < prior < 1, got {prior}")
         kappa = check_shrinkage(shrinkage)
