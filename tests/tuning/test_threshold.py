@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surecut import ScoreTally, get_metric, tune_threshold
+from surecut import ScoreTally, certify, get_metric, tune_threshold
 from surecut.core import kernels
 from surecut.core.settings import Settings
 from surecut.metrics import FBeta, FunctionMetric, Tversky
@@ -267,3 +267,24 @@ def test_a_metric_that_is_asked_for_twice_is_one():
     assert list(tune_threshold(labels, scores, metric=["f1", "f1_score", "balanced_accuracy"])) == ["f1", "am"]
     both = ["utility(fp=-1, fn=-2)", "utility(fp=-2, fn=-1)", "f1"]
     assert len(tune_threshold(labels, scores, metric=both)) == 3
+
+
+def test_a_confidence_without_constraints_promises_a_lower_limit():
+    """The limit is that of the uniform certificate of the same rows, and it is saved with the cut."""
+    random = np.random.default_rng(5)
+    labels = random.random(800) < 0.3
+    scores = random.normal(size=800) + labels
+    cut = tune_threshold(labels, scores, confidence=0.9)
+    plain = tune_threshold(labels, scores)
+    assert (cut.threshold, cut.value) == (plain.threshold, plain.value)
+    assert cut.confidence == 0.9
+    assert cut.lower_limit == certify(plain, labels, scores, method="uniform", confidence=0.9).lower < cut.value
+    assert "at least" in str(cut)
+    assert plain.lower_limit is None
+
+
+def test_a_prior_is_that_of_the_tally():
+    labels, scores = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    cut = tune_threshold(labels, scores, prior=0.05)
+    assert cut == ScoreTally.from_scores(labels, scores).with_prior(0.05).best_cut("f1")
+    assert cut.prior_given

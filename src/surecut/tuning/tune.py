@@ -62,12 +62,14 @@ def _promised_cut(tally: ScoreTally, objective: Objective, request: Request) -> 
     Everything holds jointly with the confidence.
     """
     from surecut.certificates.assurance import assured_cut
-    from surecut.certificates.certifying import certify
+    from surecut.certificates.counts import frequencies
+    from surecut.certificates.uniform import uniform_value_limits
 
     confidence = request.confidence
     assert confidence is not None
     if objective.constraints:
         return assured_cut(tally, objective.metric, objective.constraints, confidence, request.weights)
     cut = tally.best_cut(objective.metric)
-    promised = certify(cut, tally=tally, confidence=confidence, method="uniform", weights=request.weights)
-    return replace(cut, confidence=confidence, lower_limit=promised.lower)
+    counts = frequencies(tally, "a limit of the metric", request.weights)
+    lower, _ = uniform_value_limits(objective.metric, counts, cut.confusion, 1 - confidence)
+    return replace(cut, confidence=confidence, lower_limit=lower)
