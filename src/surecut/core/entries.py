@@ -102,9 +102,16 @@ class Entries:
         """The sample of each entry."""
         return np.repeat(np.arange(self.samples), np.diff(self.starts))
 
+    @property
+    def in_scores(self) -> bool:
+        """Whether every entry is one score, so that there is nothing more to know."""
+        return self.low is self.high or bool(self.exact.all() and not self.is_wide.any())
+
     @cached_property
     def is_wide(self) -> NDArray[np.bool_]:
         """Entries inside which there may be cuts: a single row cannot be divided."""
+        if self.low is self.high:
+            return np.zeros(len(self), dtype=bool)
         wide: NDArray[np.bool_] = self.low < self.high
         if wide.any():
             wide &= self.rows.sum(axis=1) > 1
@@ -132,8 +139,11 @@ class Entries:
     @cached_property
     def totals(self) -> NDArray[Any]:
         """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
-        nothing = self.edges[self.edge_starts[:-1]]
-        return np.column_stack((nothing.tn, nothing.fn))
+        tn, fn = self.edges.tn, self.edges.fn
+        if self.samples == 1:
+            return np.array([[tn[0], fn[0]]])
+        first = self.edge_starts[:-1]
+        return np.column_stack((tn[first], fn[first]))
 
     def _accepted(self, column: int) -> NDArray[Any]:
         """Weight of a class above every edge."""

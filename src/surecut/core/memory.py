@@ -25,7 +25,7 @@ class Memory:
 
     def grouped(self, fine: Entries) -> Entries:
         """Keep entries, and hand them out in groups within each sample; few of them as they are."""
-        if len(fine) <= 2 * self._group:
+        if len(fine) <= self._group**2:
             return fine
         position = np.arange(len(fine)) - fine.of_entries(fine.starts[:-1])
         firsts = np.flatnonzero(position % self._group == 0)

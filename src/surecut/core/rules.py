@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from surecut.core.entries import Entries
 
+SPARSE_FROM = 4096
+"""With so few entries all edges are evaluated."""
+
 TIE = 1e-12
 """Values closer than this, relatively, are equal."""
 
@@ -100,9 +103,9 @@ class Objective:
 
     def check(self, totals: NDArray[Any]) -> None:
         """Raise where the metric is undefined on the only sample, for want of a class, or grows with errors there."""
-        negatives, positives = totals[0]
+        negatives, positives = totals[0].tolist()
         self.metric.check_classes(positives, negatives)
-        self.metric.check_monotone(self._priors(totals)[0])
+        self.metric.check_monotone(positives / (positives + negatives) if self.prior is None else self.prior)
 
     def check_each(self, totals: NDArray[Any]) -> None:
         """Raise where the metric grows with errors on any of the samples that have the classes it needs."""
@@ -204,7 +207,7 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     bound = np.full(entries.samples, -np.inf)
     value = np.where(values[winner] == LOWEST, -np.inf, values[winner])
     verdict = Verdict(best, winner, value, unresolved, bound)
-    if entries.exact.all() and not entries.is_wide.any():
+    if entries.in_scores:
         return verdict
 
     hits = _records(tied, values, entries)
@@ -237,7 +240,7 @@ def _edge_values(entries: Entries, objective: Objective) -> NDArray[np.float64]:
     no positives, the others alone are evaluated, unless the metric is undefined somewhere or a constraint needs all.
     """
     edges = entries.edges
-    if objective.can_be_bounded and not objective.constraints:
+    if len(entries) > SPARSE_FROM and objective.can_be_bounded and not objective.constraints:
         some = np.flatnonzero(entries.weight[:, 1])
         if 2 * len(some) < len(entries):
             asked = np.sort(np.concatenate((entries.edge_starts[:-1], entries.edge_below[some])))

@@ -6,14 +6,14 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut._inputs import Labels, as_doubles, require_no_nan
-from surecut.core import kernels
 from surecut.core.counts import Counts, Parts
-from surecut.core.kernels import NO_BINS, NONE, SEVERAL, KeyRanges, are_tied, first_bins
+from surecut.core.kernels import NO_BINS, NONE, SEVERAL, Kernels, KeyRanges, are_tied, available, first_bins
 from surecut.core.keys import ordered_keys
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally, tally_rows
@@ -36,8 +36,17 @@ class ArraySource(RowSource):
         super().__init__(settings())
         self.scores, self.labels = scores, labels
         self.weights = NO_WEIGHTS if weights is None else weights
-        self.kernels = kernels.available(scores.size, self.settings)
-        self.workers = min(self.settings.available_cores, 1 + scores.size // self.settings.rows_per_worker, len(scores))
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """The loops that read rows."""
+        return available(self.scores.size, self.settings)
+
+    @cached_property
+    def workers(self) -> int:
+        """The threads that read rows."""
+        most = 1 + self.scores.size // self.settings.rows_per_worker
+        return min(self.settings.available_cores, most, len(self.scores))
 
     @property
     def weighted(self) -> bool:
