@@ -356,7 +356,6 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     if data.options["engine"] != "duckdb":
         return by_frame(data, measure, conditions)
     from surecut.core.candidates import cut_of
-    from surecut.core.rules import Objective
     from surecut.core.search import search
     from surecut.sources.columns import Columns
     from surecut.sources.engines import EngineSource
