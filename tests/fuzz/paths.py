@@ -360,11 +360,12 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     from surecut.sources.columns import Columns
     from surecut.sources.engines import EngineSource
     from surecut.tuning.frame import _engine_rows
+    from surecut.tuning.request import Request
 
     columns = Columns("score", "label", None if data.weights is None else "weight")
-    objective = Objective(measure.metric, tuple(condition.constraint for condition in conditions))
-    source = EngineSource(_engine_rows(held(data), columns, "error", [objective]))
-    (found,) = search(source, [objective])
+    request = Request((measure.metric,), constraints=tuple(condition.constraint for condition in conditions))
+    source = EngineSource(_engine_rows(held(data), columns, request))
+    (found,) = search(source, request.objectives)
     return cut_of(found, source.sample)
 
 
