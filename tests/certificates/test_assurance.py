@@ -111,8 +111,6 @@ def test_what_cannot_be_promised_is_an_error():
         tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
     with pytest.raises(InfeasibleError, match="all of them for none"):
         tune_threshold(y, score, constraint=["recall>=0.85", "specificity>=0.85"], confidence=0.95)
-    with pytest.raises(ValueError, match="there is no constraint"):
-        tune_threshold(y, score, confidence=0.95)
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         tune_threshold(y, score, constraint="recall>=0.5", confidence=95)
     with pytest.raises(ValueError, match="not numbers of rows"):

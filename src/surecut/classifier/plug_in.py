@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
 
 from surecut._inputs import as_weights
 from surecut._matrices import is_sparse
+from surecut.certificates.counts import check_weights
 from surecut.classifier.outputs import (
     checked_indicators,
     is_multilabel,
@@ -380,6 +381,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return kept
 
     def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
+        check_weights(self.weights)
         request = Request.of(
             metric,
             constraint=self.constraint,

@@ -8,14 +8,13 @@ from typing import Any
 
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
+from surecut.certificates.counts import check_weights
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.core.rules import Objective
 from surecut.metrics import Metric, get_metric
 from surecut.tuning.shrinkage import check_shrinkage
 
 MetricLike = str | Metric | Callable[..., Any]
-
-WEIGHTS = ("counts", "importance")
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,7 @@ class Request:
             raise ValueError(f"average must be one of {', '.join(AVERAGES)}, got {average!r}")
         if confidence is not None and not 0 < confidence < 1:
             raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-        if weights is not None and weights not in WEIGHTS:
-            raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}")
+        check_weights(weights)
         if weights is not None and confidence is None:
             raise ValueError("weights says what weights mean to a promise: pass confidence too, or leave it out")
         if prior is not None and not 0 < prior < 1:
