@@ -262,7 +262,8 @@ def test_a_models_validation_rows_alone_certify_by_uniform(problem):
 def test_a_tree_that_knows_its_training_rows_by_heart_is_not_certified_on_them(cv, method):
     """Its scores are 0 and 1, and so are those of other rows: nothing can be told, and that is said."""
     X, y = make_classification(2000, flip_y=0.2, weights=[0.7], random_state=0)
-    model = PlugInClassifier(DecisionTreeClassifier(random_state=0), cv=cv).fit(X[:1000], y[:1000])
+    tree = DecisionTreeClassifier(random_state=0)
+    model = PlugInClassifier(tree, cv=cv, random_state=0).fit(X[:1000], y[:1000])
     with pytest.raises(ValueError, match="cannot be determined"):
         certify(model.cut_, y[:1000], model.predict_proba(X[:1000])[:, 1], method=method)
     assert certify(model.cut_, y[1000:], model.predict_proba(X[1000:])[:, 1], held_out=True).lower < 0.7

@@ -125,7 +125,7 @@ def all_mistakes(seed, cases):
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_verdict_is_that_of_trying_every_cut(seed):
     assert not all_mistakes(seed, 100)
 

@@ -117,8 +117,7 @@ def test_every_setting_of_the_search_is_made_small(small_settings):
 
 @pytest.mark.parametrize(("at_once", "share"), [(0, 1), (0, 10**6), (8, 2), (10**6, 10**6)])
 @pytest.mark.parametrize("group", [1, 3, 10**6])
-@pytest.mark.parametrize("parts", [1, 1 << 15])
-@pytest.mark.parametrize("flat_share", [0, 2])
+@pytest.mark.parametrize(("parts", "flat_share"), [(1, 0), (1 << 15, 2)])
 @pytest.mark.parametrize(("block", "bits"), [(1, 15), (7, 1), (10**6, 4)])
 def test_no_setting_changes_the_answer(
     at_once, share, group, parts, flat_share, block, bits, kernels_name, searching, sample_of
