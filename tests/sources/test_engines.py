@@ -24,9 +24,9 @@ HARD_TO_SHIP = ("float32", "infinities", "all_magnitudes", "denormal", "large_in
 """Scores that an engine could round, order or read differently. All families: Ibis, and `make fuzz` on clusters."""
 
 
-def check_cluster(held, sample_of, make, same):
+def check_cluster(held, sample_of, make, same, families=HARD_TO_SHIP):
     """The contract on a cluster that is worth starting only once."""
-    for family in HARD_TO_SHIP:
+    for family in families:
         same.contract(held, sample_of(family, 300), weightings=("counts",))
     sample = sample_of("sigmoid", 300)
     cut = tune_frame(held(make.frame(sample)), label="label", score="score")
@@ -101,7 +101,8 @@ def test_dask_gives_the_same_cut(dask_frames, sample_of, make, same, shipped):
     def held(frame):
         return dask_frames.from_pandas(frame, npartitions=2)
 
-    check_cluster(held, sample_of, make, same)
+    # Dask plans for long and computes in pandas, whose scores others test: those that its partitions could change.
+    check_cluster(held, sample_of, make, same, families=("float32", "infinities", "large_integers"))
     assert (ENTRY, BIN) in [by for by, _ in shipped]
 
 
