@@ -22,16 +22,20 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint
     from surecut.core.entries import Entries
+    from surecut.core.rules import Placed
     from surecut.sample import Sample
 
 
 def cut_of(found: Found, sample: Sample) -> Cut:
     """The cut of a search of one sample."""
-    placed, objective = found.placed(), found.objective
+    return _cut_of(found.placed(), float(found.verdict.value[0]), found.objective, sample)
+
+
+def _cut_of(placed: Placed, value: float, objective: Objective, sample: Sample) -> Cut:
     confusion = placed.confusion[0]
     return Cut(
         threshold=float(placed.thresholds[0]),
-        value=float(found.verdict.value[0]),
+        value=value,
         metric=objective.metric,
         confusion=confusion,
         interval=(float(placed.lower[0]), float(placed.upper[0])),
@@ -113,16 +117,8 @@ class Candidates:
             raise rules.infeasible(objective, self.confusion, self.sample.rows)
         chosen = int(rules.first_best(values, objective.rounding(self.entries.totals, self.entries.weighted)))
         placed = rules.placed(self.entries, np.array([chosen]), self.dtype)
-        return Cut(
-            threshold=float(placed.thresholds[0]),
-            value=float(objective.metric_values(self.confusion[chosen])),
-            metric=metric,
-            confusion=self.confusion[chosen],
-            interval=(float(placed.lower[0]), float(placed.upper[0])),
-            prior=self.prior,
-            prior_given=self.given_prior is not None,
-            sample=self.sample,
-        )
+        value = float(objective.metric_values(self.confusion[chosen]))
+        return _cut_of(placed, value, objective, self.sample)
 
     def cut_at(self, cut: Cut) -> Cut:
         """The threshold of a cut that was tuned elsewhere, with its confusion and value here, for the same metric.

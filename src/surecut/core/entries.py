@@ -194,33 +194,29 @@ class Entries:
 
     def __getitem__(self, which: NDArray[np.bool_]) -> Entries:
         """Some of the entries, of the same samples."""
-        rows = self.rows[which]
         counted = np.concatenate(([0], np.cumsum(which)))
+        return self.taken(which, counted[self.starts], self.absent)
+
+    def taken(self, which: Any, starts: NDArray[np.int64], absent: NDArray[Any] | None = None) -> Entries:
+        """Some of the entries, by any index, as samples that begin at `starts`; `absent` is by default nothing."""
+        rows = self.rows[which]
+        if absent is None:
+            absent = np.zeros((len(starts) - 1, 2), dtype=self.weight.dtype)
         return Entries(
-            counted[self.starts],
+            starts,
             self.low[which],
             self.high[which],
             rows,
             self.weight[which] if self.weighted else rows,
-            self.absent,
+            absent,
             self.exact[which],
             self.tag[which],
         )
 
     def of_sample(self, sample: int) -> Entries:
         """The entries of one sample."""
-        own = slice(self.starts[sample], self.starts[sample + 1])
-        rows = self.rows[own]
-        return Entries(
-            np.array([0, len(rows)]),
-            self.low[own],
-            self.high[own],
-            rows,
-            self.weight[own] if self.weighted else rows,
-            self.absent[sample : sample + 1],
-            self.exact[own],
-            self.tag[own],
-        )
+        first, end = self.starts[sample : sample + 2].tolist()
+        return self.taken(slice(first, end), np.array([0, end - first]), self.absent[sample : sample + 1])
 
     def merged(self, firsts: NDArray[np.intp]) -> Entries:
         """Fewer and wider entries, each of which begins with one of these; every sample's first has to be among them.
@@ -271,9 +267,7 @@ class Entries:
 
     def one_each(self) -> Entries:
         """The same entries, each a sample of its own: what `spliced` takes, with nothing replaced."""
-        none = np.zeros((len(self), 2), dtype=self.weight.dtype)
-        starts = np.arange(len(self) + 1)
-        return Entries(starts, self.low, self.high, self.rows, self.weight, none, self.exact, self.tag)
+        return self.taken(slice(None), np.arange(len(self) + 1))
 
 
 def concatenated(parts: Sequence[Entries]) -> Entries:

@@ -46,18 +46,7 @@ class Memory:
         sizes = end - first
         starts = np.concatenate(([0], np.cumsum(sizes)))
         which = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
-        fine = self._fine
-        rows = fine.rows[which]
-        opened = Entries(
-            starts,
-            fine.low[which],
-            fine.high[which],
-            rows,
-            fine.weight[which] if fine.weighted else rows,
-            np.zeros((len(sizes), 2), dtype=fine.weight.dtype),
-            fine.exact[which],
-            fine.tag[which],
-        )
+        opened = self._fine.taken(which, starts)
         if is_group.all():
             return opened
         return wide.one_each().spliced(is_group, opened)

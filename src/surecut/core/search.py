@@ -104,11 +104,16 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
 def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:
     wide = entries[which]
     finer = source.refine(wide)
-    if len(finer) == 0 or (np.diff(finer.starts) == 0).any():
-        raise SourceChangedError
-    if not np.array_equal(np.add.reduceat(finer.rows, finer.starts[:-1], axis=0), wide.rows):
-        raise SourceChangedError
+    require_same_rows(finer, wide.rows)
     return entries.spliced(which, finer)
+
+
+def require_same_rows(entries: Entries, before: NDArray[np.int64]) -> None:
+    """Raise unless every sample has the rows, by class, that an earlier pass counted there."""
+    if len(entries) == 0 or (np.diff(entries.starts) == 0).any():
+        raise SourceChangedError
+    if not np.array_equal(np.add.reduceat(entries.rows, entries.starts[:-1], axis=0), before):
+        raise SourceChangedError
 
 
 def _require_feasible(source: Source, found: Found, names: Sequence[Any] | None) -> None:

@@ -22,7 +22,7 @@ from surecut._missing import Missing
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
 from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores_of_keys
-from surecut.core.search import Source, SourceChangedError
+from surecut.core.search import Source, SourceChangedError, require_same_rows
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
 from surecut.overlap import RowSample, positions, sampled_labels
@@ -317,14 +317,13 @@ class EngineSource:
         if every:
             answer = rows.counted(rows.valid, *by, SCORE)
             return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
-        binned = rows.binned(self._fine)
+        binned = rows.binned(self._fine).with_columns(nw.col(BIN).cast(nw.Int64))
         if self._groups is not None:
             binned = binned.filter(nw.col(KIND) <= MINUS_ONE)
-        answer = rows.counted(binned.with_columns(nw.col(BIN).cast(nw.Int64)), *by, BIN)
+        answer = rows.counted(binned, *by, BIN)
         if self._groups is None:
             rows.check(as_arrays(answer))
             answer = answer.filter(nw.col(KIND) <= MINUS_ONE)
-        binned = binned.with_columns(nw.col(BIN).cast(nw.Int64))
         entries = self._level(binned, [*by, BIN], answer, self._sample_of(answer), self.samples)
         return self._remember(answer, entries)
 
@@ -361,7 +360,7 @@ class EngineSource:
     def _remember(self, answer: nw.DataFrame[Any], entries: Entries) -> Entries:
         """Note what a decision remembers of the rows; those of groups have to be the ones that were counted before."""
         if self._groups is not None:
-            self._groups.require_same_rows(entries)
+            require_same_rows(entries, self._groups.counts)
         seen = (_lowest_rows(as_arrays(answer)),) if self._groups is None and LOW in answer.columns else ()
         # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
         self.sample = Sample(int(entries.rows.sum()), self._rows.weighted, seen=seen)
@@ -435,8 +434,13 @@ class EngineGroups(LabelSource):
         return self._by_class(self._counted)
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """Shape (groups, 2), negatives first: number of rows."""
+        return self._by_group[0]
+
+    @property
     def rows(self) -> NDArray[np.int64]:
-        return np.asarray(self._by_group[0].sum(axis=1))
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def size(self) -> int:
@@ -486,13 +490,6 @@ class EngineGroups(LabelSource):
             for which in (is_accepted, ~is_accepted)
         )
         return Confusion(tp=accepted[:, 1], fp=accepted[:, 0], fn=rejected[:, 1], tn=rejected[:, 0])
-
-    def require_same_rows(self, entries: Entries) -> None:
-        """Raise unless entries consist of the rows of each group and class that were counted before."""
-        if (np.diff(entries.starts) == 0).any() or not np.array_equal(
-            np.add.reduceat(entries.rows, entries.starts[:-1], axis=0), self._by_group[0]
-        ):
-            raise SourceChangedError
 
     def checksums(self) -> NDArray[np.uint64]:
         return self._named[0]

@@ -114,6 +114,12 @@ class LabelCuts:
             np.concatenate([part.defined for part in parts]),
         )
 
+    def sharing(
+        self, own: NDArray[np.bool_], threshold: float, interval: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Thresholds and intervals, with one in common for the labels that have no cut of their own."""
+        return np.where(own, self.thresholds, threshold), np.where(own[:, None], self.intervals, interval)
+
 
 def cuts_of(source: Source, objective: Objective, names: Sequence[Any]) -> LabelCuts:
     """The best cut of each sample of a source."""

@@ -21,6 +21,7 @@ from surecut.core.tally import tally_rows
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import PooledSource
 from surecut.sources.labels import LabelSource, confusion_by_sample, runs, sorted_entries
+from surecut.sources.rows import NO_WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,6 @@ MOST_BITS = 13
 """The most bins per label, as a power of two."""
 
 NEGATIVE, POSITIVE = np.uint8(0), np.uint8(1)
-NO_WEIGHTS = np.empty(0)
 
 
 def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> LabelSource:

@@ -169,8 +169,7 @@ def tune_expected(
         if not cuts.defined.all():
             pooled = expected.pooled_cut()
             shared = float(pooled.thresholds[0])
-            thresholds = np.where(cuts.defined, thresholds, shared)
-            intervals = np.where(cuts.defined[:, None], intervals, pooled.intervals)
+            thresholds, intervals = cuts.sharing(cuts.defined, shared, pooled.intervals)
     else:
         if average == "micro":
             pooled = expected.pooled_cut()
@@ -241,8 +240,7 @@ def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) ->
     shared = None
     if not cuts.defined.all():
         shared, interval, _ = _pooled_cut(source, objective)
-        thresholds = np.where(cuts.defined, thresholds, shared)
-        intervals = np.where(cuts.defined[:, None], intervals, interval)
+        thresholds, intervals = cuts.sharing(cuts.defined, shared, interval)
         confusion = source.confusion_at(thresholds)
     return _result(source, objective, names, "macro", thresholds, intervals, confusion, shared=shared)
 
@@ -294,8 +292,7 @@ def _shrunken(
         if not own.all():
             pooled = smoothed.pooled_cut()
             shared = float(pooled.thresholds[0])
-            thresholds = np.where(own, thresholds, shared)
-            intervals = np.where(own[:, None], intervals, pooled.intervals)
+            thresholds, intervals = cuts.sharing(own, shared, pooled.intervals)
         confusion = source.confusion_at(thresholds)
         reasons = {names[i]: NOT_SEPARATED for i in np.flatnonzero(wasteful).tolist()}
         result = _result(
