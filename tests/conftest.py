@@ -79,6 +79,7 @@ SMALL = {
     "sorted_at_once": 8,
     "sorted_share": 10**6,
     "flat_share": 0,
+    "flat_bins": 2,
     "kept_rows": 1000,
     "parts": 16,
     "rows_per_part": 4,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from surecut import get_metric
+from surecut import get_metric, tune_threshold
 from surecut.confusion import Confusion
 from surecut.metrics import (
     AM,
@@ -28,6 +28,7 @@ from surecut.metrics import (
     HMean,
     Jaccard,
     LinearFractional,
+    Metric,
     NoTheoremError,
     NotMonotoneError,
     Precision,
@@ -95,6 +96,45 @@ def test_no_metric_increases_in_fp_or_fn(metric, prior):
         steps = np.diff(values, axis=axis)
         assert not (steps > 1e-12).any()
     assert np.nanmax(values) > np.nanmin(values)
+
+
+def _all_subclasses(kind):
+    return {kind, *itertools.chain.from_iterable(map(_all_subclasses, kind.__subclasses__()))}
+
+
+SURELY_MONOTONE = {
+    FBeta: st.builds(FBeta, st.floats(1e-6, 1e6)),
+    WeightedAccuracy: st.builds(WeightedAccuracy, st.floats(0, 1e6), st.floats(1e-6, 1e6)),
+    Tversky: st.builds(Tversky, st.floats(0, 1e6), st.floats(1e-6, 1e6)),
+    Utility: st.builds(
+        lambda low, high: Utility(tp=max(low), fn=min(low), tn=max(high), fp=min(high)),
+        *[st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))] * 2,
+    ),
+    **{kind: st.builds(kind) for kind in (Accuracy, Jaccard, AM, Precision, Recall, Specificity, CohenKappa)},
+    GilbertSkill: st.builds(GilbertSkill),
+}
+
+
+def test_every_metric_that_is_not_checked_is_known_here():
+    declared = {kind for kind in _all_subclasses(Metric) if kind.monotone_by_construction}
+    assert {kind for kind in declared if kind.__module__ == "surecut.metrics"} == set(SURELY_MONOTONE)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(*SURELY_MONOTONE.values()), st.floats(1e-6, 1 - 1e-6))
+def test_metrics_that_are_monotone_by_construction_pass_the_check(metric, prior):
+    metric.check_monotone(prior)
+
+
+def test_a_subclass_is_not_monotone_by_construction():
+    class Reversed(FBeta):
+        def cells(self, positives, negatives):
+            numerator, denominator = super().cells(positives, negatives)
+            return tuple(-weight for weight in numerator), denominator
+
+    assert not Reversed().monotone_by_construction
+    with pytest.raises(NotMonotoneError):
+        tune_threshold([0, 1, 1], [0.25, 0.5, 0.75], metric=Reversed())
 
 
 def test_the_value_is_defined_where_the_corner_is_written_in_decimals(metric):

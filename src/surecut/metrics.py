@@ -77,6 +77,13 @@ class Metric(ABC):
     """Over a box of (FP, FN) the extremes stand at its corners, so that a bin of scores can be bounded unseen."""
     on_hull = False
     """The best cut of any scores is a vertex of their ROC convex hull, at any prior."""
+    monotone_by_construction = False
+    """No value of its parameters makes it grow with errors, at any prior: tests show it, and tuning need not look.
+    It is not inherited, since a subclass may be another metric."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.monotone_by_construction = vars(cls).get("monotone_by_construction", False)
 
     @abstractmethod
     def evaluate(self, confusion: Confusion) -> Any:
@@ -259,6 +266,7 @@ class LinearFractionalMetric(Metric):
 class Accuracy(LinearFractionalMetric):
     """(TP + TN) / (TP + FP + FN + TN)."""
 
+    monotone_by_construction = True
     name = "accuracy"
 
     def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
@@ -269,6 +277,7 @@ class Accuracy(LinearFractionalMetric):
 class FBeta(LinearFractionalMetric):
     """(1 + β²) TP / ((1 + β²) TP + FP + β² FN); β > 1 favours recall."""
 
+    monotone_by_construction = True
     beta: float = 1.0
     needs_positives = True
 
@@ -294,6 +303,7 @@ class FBeta(LinearFractionalMetric):
 class Jaccard(LinearFractionalMetric):
     """TP / (TP + FP + FN), the overlap of the predicted and the actual positives."""
 
+    monotone_by_construction = True
     name = "jaccard"
     needs_positives = True
 
@@ -308,6 +318,7 @@ class AM(LinearFractionalMetric):
     The weighted accuracy with negative weight P and positive weight 1 − P.
     """
 
+    monotone_by_construction = True
     name = "am"
     needs_positives = True
     needs_negatives = True
@@ -320,6 +331,7 @@ class AM(LinearFractionalMetric):
 class WeightedAccuracy(LinearFractionalMetric):
     """(w₁ TN + w₂ TP) / (w₁ (FP + TN) + w₂ (TP + FN)): w₁ weighs the negatives, w₂ the positives."""
 
+    monotone_by_construction = True
     negative_weight: float
     positive_weight: float
     name = "weighted_accuracy"
@@ -344,6 +356,7 @@ class WeightedAccuracy(LinearFractionalMetric):
 class Tversky(LinearFractionalMetric):
     """TP / (TP + α FP + β FN). Tversky(1, 1) is Jaccard, Tversky(½, ½) is F₁."""
 
+    monotone_by_construction = True
     alpha: float
     beta: float
     name = "tversky"
@@ -368,6 +381,7 @@ class Tversky(LinearFractionalMetric):
 class Precision(LinearFractionalMetric):
     """TP / (TP + FP), undefined where nothing is predicted: γ = 0, so no theorem applies."""
 
+    monotone_by_construction = True
     name = "precision"
     needs_positives = True
 
@@ -379,6 +393,7 @@ class Precision(LinearFractionalMetric):
 class Recall(LinearFractionalMetric):
     """TP / (TP + FN), the true positive rate. Alone it is best when everything is predicted."""
 
+    monotone_by_construction = True
     name = "recall"
     needs_positives = True
 
@@ -390,6 +405,7 @@ class Recall(LinearFractionalMetric):
 class Specificity(LinearFractionalMetric):
     """TN / (TN + FP), the true negative rate. Alone it is best when nothing is predicted."""
 
+    monotone_by_construction = True
     name = "specificity"
     needs_negatives = True
 
@@ -404,6 +420,7 @@ class CohenKappa(LinearFractionalMetric):
     Linear-fractional once the class totals are given. It shares its cut with `GilbertSkill`, which is κ / (2 − κ).
     """
 
+    monotone_by_construction = True
     name = "kappa"
     needs_positives = True
     needs_negatives = True
@@ -416,6 +433,7 @@ class CohenKappa(LinearFractionalMetric):
 class GilbertSkill(LinearFractionalMetric):
     """Jaccard beyond chance (equitable threat score): (TP − r) / (TP + FP + FN − r), r = (TP+FN)(TP+FP)/n."""
 
+    monotone_by_construction = True
     name = "gilbert"
     needs_positives = True
     needs_negatives = True
@@ -437,6 +455,7 @@ class Utility(LinearFractionalMetric):
     -1.2
     """
 
+    monotone_by_construction = True
     tp: float = 0.0
     fp: float = 0.0
     fn: float = 0.0
@@ -768,6 +787,7 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
     raise TypeError(f"expected a metric, its name, a scorer or a function of a Confusion, got {metric!r}")
 
 
+@lru_cache(maxsize=256)
 def _by_name(name: str) -> Metric:
     if call := re.fullmatch(r"([^()]*)\(([^()]*)\)", name.strip()):
         return _called(name, plain_name(call.group(1)), call.group(2))
@@ -837,7 +857,7 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
     terms = [
         weight * np.asarray(cell)
         for weight, cell in zip(weights, (confusion.tp, confusion.fp, confusion.fn, confusion.tn), strict=True)
-        if np.ndim(weight) or weight != 0
+        if isinstance(weight, np.ndarray) or weight != 0
     ]
     if not terms:
         return np.zeros(np.shape(confusion.tp))

@@ -312,6 +312,22 @@ def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):
     assert sum(sizes) <= len(scores) // 16
 
 
+def test_a_flat_curve_is_sorted_after_the_first_bins(monkeypatch):
+    scores, labels = np.linspace(0, 1, 200_000), np.arange(200_000) % 2
+    passes = []
+    for name in ("histogram", "count_parts", "extent", "collect"):
+        method = getattr(arrays.ArraySource, name)
+
+        def noted(source, *args, name=name, method=method):
+            passes.append(name)
+            return method(source, *args)
+
+        monkeypatch.setattr(arrays.ArraySource, name, noted)
+    cut = tune_threshold(labels, scores, metric="am")
+    assert passes == ["histogram", "collect"]
+    assert cut == ScoreTally.from_scores(labels, scores).best_cut("am")
+
+
 @pytest.mark.parametrize("large", ["sigmoid", "ties", "float32", "all_magnitudes", "bytes"])
 def test_many_rows_with_nothing_patched(large, sample_of):
     labels, scores, weighings = sample_of(large, 30_000)

@@ -30,6 +30,7 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
             "sorted_at_once": one_of(1, 2, 8),
             "sorted_share": one_of(2, 10**6),
             "flat_share": one_of(1, 4, 0),
+            "flat_bins": one_of(1, 3, 1024),
             "parts": one_of(2, 16),
             "rows_per_part": one_of(1, 4),
         }

@@ -102,6 +102,10 @@ class Entries:
         """The sample of each entry."""
         return np.repeat(np.arange(self.samples), np.diff(self.starts))
 
+    def sample_of(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The samples of some entries, by their positions."""
+        return np.zeros(len(entries), dtype=np.int64) if self.samples == 1 else self.sample[entries]
+
     @property
     def in_scores(self) -> bool:
         """Whether every entry is one score, so that there is nothing more to know."""
@@ -113,8 +117,8 @@ class Entries:
         if self.low is self.high:
             return np.zeros(len(self), dtype=bool)
         wide: NDArray[np.bool_] = self.low < self.high
-        if wide.any():
-            wide &= self.rows.sum(axis=1) > 1
+        candidates = np.flatnonzero(wide)
+        wide[candidates] = both_classes(self.rows[candidates]) > 1
         return wide
 
     # --- Edges: of each sample the cut that accepts nothing, then the cut below each of its entries ------------------
@@ -287,6 +291,11 @@ def concatenated(parts: Sequence[Entries]) -> Entries:
         np.concatenate([part.exact for part in parts]),
         np.concatenate([part.tag for part in parts]),
     )
+
+
+def both_classes(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows or weights of both classes, from an array of shape (entries, 2); NumPy's sum along a short axis is slow."""
+    return np.asarray(rows[:, 0] + rows[:, 1])
 
 
 def running_sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:

@@ -10,6 +10,9 @@ import numpy as np
 from surecut.core.entries import Entries, concatenated
 from surecut.core.settings import settings
 
+SCORES = 4
+"""So many times more scores than bins are judged one by one: scores hide nothing, and need no bounds."""
+
 
 class Memory:
     """Fine entries in groups of neighbours. Most groups can hide no best cut, and are never opened.
@@ -25,7 +28,7 @@ class Memory:
 
     def grouped(self, fine: Entries) -> Entries:
         """Keep entries, and hand them out in groups within each sample; few of them as they are."""
-        if len(fine) <= self._group**2:
+        if len(fine) <= self._group**2 * (SCORES if fine.low is fine.high else 1):
             return fine
         position = np.arange(len(fine)) - fine.of_entries(fine.starts[:-1])
         firsts = np.flatnonzero(position % self._group == 0)

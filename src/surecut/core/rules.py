@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from surecut.core.entries import Entries
 
+AT_ONCE = 1 << 15
+"""Cuts that are evaluated together."""
+
 SPARSE_FROM = 4096
 """With so few entries all edges are evaluated."""
 
@@ -67,7 +70,16 @@ class Objective:
             return np.asarray(self.metric.evaluate(self.at_prior(confusion)), dtype=float)
 
     def values(self, confusion: Confusion) -> NDArray[np.float64]:
-        """What each cut is worth, at least `LOWEST`; −inf where the metric is undefined or a constraint is not met."""
+        """What each cut is worth, at least `LOWEST`; −inf where the metric is undefined or a constraint is not met.
+
+        Many cuts are evaluated piece by piece, in memory that stays in cache.
+        """
+        if np.size(confusion.tp) > AT_ONCE:
+            values = np.empty(len(confusion.tp))
+            for first in range(0, len(values), AT_ONCE):
+                piece = slice(first, first + AT_ONCE)
+                values[piece] = self.values(confusion[piece])
+            return values
         values = np.maximum(self.metric_values(confusion), LOWEST)
         allowed = ~np.isnan(values)
         if self.constraints:
@@ -105,10 +117,13 @@ class Objective:
         """Raise where the metric is undefined on the only sample, for want of a class, or grows with errors there."""
         negatives, positives = totals[0].tolist()
         self.metric.check_classes(positives, negatives)
-        self.metric.check_monotone(positives / (positives + negatives) if self.prior is None else self.prior)
+        if not self.metric.monotone_by_construction:
+            self.metric.check_monotone(positives / (positives + negatives) if self.prior is None else self.prior)
 
     def check_each(self, totals: NDArray[Any]) -> None:
         """Raise where the metric grows with errors on any of the samples that have the classes it needs."""
+        if self.metric.monotone_by_construction:
+            return
         defined = self.has_classes(totals)
         if defined.any():
             self.metric.check_monotone(self._priors(totals[defined]))
@@ -214,7 +229,8 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     peak = hits[np.searchsorted(hits, entries.edge_starts[1:]) - 1]
     wide = np.flatnonzero(entries.is_wide & entries.of_entries(defined))
     if len(wide):
-        below, sample = entries.edge_below[wide], entries.sample[wide]
+        sample = entries.sample_of(wide)
+        below = wide + 1 + sample  # the edge below each of them
         bounds = objective.bounds(entries.edges[below - 1], entries.edges[below])
         hides = np.where(below <= peak[sample], bounds >= least[sample], bounds > best[sample])
         hides &= bounds > -np.inf
@@ -256,11 +272,13 @@ def _records(tied: NDArray[np.int64], values: NDArray[np.float64], entries: Entr
     """Those of some edges, in ascending order, whose value exceeds that of all before them in their sample."""
     if len(tied) == entries.samples:
         return tied
-    _, rank = np.unique(values[tied], return_inverse=True)
-    sample = entries.of_edges(np.arange(entries.samples))
-    level = rank.astype(np.int64) + (0 if entries.samples == 1 else sample[tied] * (rank.max() + 1))
-    highest = np.concatenate(([-1], np.maximum.accumulate(level)[:-1]))
-    return tied[level > highest]
+    level = values[tied]
+    if entries.samples > 1:  # ranks, in each sample above all of the sample before it
+        rank = np.unique(level, return_inverse=True)[1].astype(np.int64)
+        level = rank + entries.of_edges(np.arange(entries.samples))[tied] * (rank.max() + 1)
+    is_record = np.ones(len(tied), dtype=bool)
+    np.greater(level[1:], np.maximum.accumulate(level)[:-1], out=is_record[1:])
+    return tied[is_record]
 
 
 class Placed(NamedTuple):
@@ -274,13 +292,12 @@ class Placed(NamedTuple):
 
 def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) -> Placed:
     """The cuts at some edges, one of each sample, whose entries on both sides are exact."""
-    sample = np.arange(entries.samples)
-    position = winner - sample
-    nothing, everything = position == entries.starts[:-1], position == entries.starts[1:]
+    position = winner - np.arange(entries.samples)
     upper, lower = np.full((2, entries.samples), np.inf)
     lower[:] = -np.inf
-    upper[~nothing] = scores_of_keys(entries.low[position[~nothing] - 1])
-    lower[~everything] = scores_of_keys(entries.high[position[~everything]])
+    accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
+    upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
+    lower[rejects] = scores_of_keys(entries.high[position[rejects]])
     return Placed(entries.edges[winner], places(lower, upper, dtype), lower, upper)
 
 

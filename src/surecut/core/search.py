@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -90,7 +91,7 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
         (objective.check if names is None else objective.check_each)(entries.totals)
     while True:
         verdicts = [rules.judge(entries, objective) for objective in objectives]
-        unresolved = np.logical_or.reduce([verdict.unresolved for verdict in verdicts])
+        unresolved = reduce(np.logical_or, (verdict.unresolved for verdict in verdicts))
         if not source.refines or not unresolved.any():
             break
         entries = _refined(source, entries, unresolved)
@@ -118,8 +119,10 @@ def require_same_rows(entries: Entries, before: NDArray[np.int64]) -> None:
 
 def _require_feasible(source: Source, found: Found, names: Sequence[Any] | None) -> None:
     objective = found.objective
+    if found.defined.all() or (names is not None and not objective.constraints):
+        return
     unmet = ~found.defined & objective.has_classes(found.entries.totals)
-    if not unmet.any() or (names is not None and not objective.constraints):
+    if not unmet.any():
         return
     sample = int(unmet.argmax())
     entries = found.entries

@@ -35,8 +35,9 @@ class Settings:
         So many neighbouring entries are judged as one, since most groups hold no better cut either.
     sorted_at_once, sorted_share
         So few candidate rows are sorted at once; beyond that, at most one in `sorted_share` of all rows.
-    flat_share
-        Where more than one in so many rows are candidates after bins were divided, the curve is flat: they are sorted.
+    flat_share, flat_bins
+        Where more than one in `flat_share` rows are candidates, in at least `flat_bins` bins or after a division, the
+        curve is flat: they are sorted.
     rows_per_part, parts
         Unresolved bins are divided into about one part for so many of their rows, and at most so many parts in all.
     entries_at_once
@@ -82,6 +83,7 @@ class Settings:
     sorted_at_once: int = 1 << 12
     sorted_share: int = 16
     flat_share: int = 4
+    flat_bins: int = 1024
     rows_per_part: int = 16
     parts: int = 1 << 15
     entries_at_once: int = 1 << 17
@@ -90,7 +92,7 @@ class Settings:
     binned_size: int = 4_000_000
     label_bits: int | None = None
     label_sample: int = 512
-    label_group: int = 16
+    label_group: int = 32
     labels_at_once: int = 32
     copied_share: int = 15
     copied_rows: int = 512

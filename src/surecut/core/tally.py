@@ -95,7 +95,8 @@ class ScoreTally:
         require_no_nan(scores)
         warn_of_absence(labels.absent)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-        return replace(tally_rows(scores, labels.is_positive(), weights), pos_label=pos_label)
+        tally = tally_rows(scores, labels.is_positive(), weights)
+        return tally if pos_label is None else replace(tally, pos_label=pos_label)
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -133,10 +134,11 @@ class ScoreTally:
     @cached_property
     def sample(self) -> Sample:
         """What a decision remembers of the rows."""
+        rows = int(self.rows.sum())
         return Sample(
-            rows=int(self.rows.sum()),
+            rows=rows,
             weighted=self.weight is not self.rows,
-            fingerprint=fingerprint(int(self.rows.sum()), self.checksum),
+            fingerprint=fingerprint(rows, self.checksum),
             pos_label=plain_label(self.pos_label),
             seen=(RowSample.of_counts(self.keys, self.rows),),
         )
@@ -257,20 +259,28 @@ def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: ND
         scores, is_positive, weights = scores[present], is_positive[present], weights[present]
     doubles = as_doubles(scores)
     named = checksum(doubles.view(np.int64), is_positive)
-    return replace(tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype), checksum=named)
+    return tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype, named)
 
 
 def tally_keys(
-    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None, dtype: np.dtype[Any]
+    keys: NDArray[np.uint64],
+    is_positive: NDArray[np.bool_],
+    weights: NDArray[np.float64] | None,
+    dtype: np.dtype[Any],
+    checksum: int = 0,
 ) -> ScoreTally:
     """Tally rows that are keys already."""
     if weights is None:
         ordered, positive = sorted_with_class(keys, is_positive)
         starts = _starts(ordered)
         rows = np.empty((len(starts), 2), dtype=np.int64)
-        rows[:, 1] = np.add.reduceat(positive, starts)
-        rows[:, 0] = np.diff(starts, append=len(ordered)) - rows[:, 1]
-        return ScoreTally(ordered[starts], rows, rows, rows, dtype)
+        if len(starts) == len(ordered):
+            rows[:, 1], rows[:, 0] = positive, 1 - positive
+        else:
+            rows[:, 1] = np.add.reduceat(positive, starts)
+            rows[:, 0] = np.diff(starts, append=len(ordered)) - rows[:, 1]
+            ordered = ordered[starts]
+        return ScoreTally(ordered, rows, rows, rows, dtype, checksum)
     order = np.argsort(keys, kind="stable")[::-1]
     ordered = keys[order]
     starts = _starts(ordered)
@@ -279,7 +289,7 @@ def tally_keys(
     sums = np.add.reduceat(by_class, starts, axis=0)
     with np.errstate(over="ignore"):  # squares beyond a float are infinite
         squares = np.add.reduceat(by_class**2, starts, axis=0)
-    return ScoreTally(ordered[starts], sums, rows, squares, dtype)
+    return ScoreTally(ordered[starts], sums, rows, squares, dtype, checksum)
 
 
 def sorted_with_class(
@@ -301,7 +311,9 @@ def sorted_with_class(
 
 def _starts(ordered: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Where each run of equal keys begins."""
-    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return is_new.nonzero()[0]
 
 
 def _common_dtype(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:

@@ -494,7 +494,7 @@ class EngineGroups(LabelSource):
     def checksums(self) -> NDArray[np.uint64]:
         return self._named[0]
 
-    def seen(self) -> tuple[RowSample, ...]:
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
         return self._named[1]
 
     @cached_property
@@ -504,7 +504,7 @@ class EngineGroups(LabelSource):
         DuckDB streams rows, of files too. Other engines would have to ship them: their groups have no checksums.
         """
         if not self.engine.frame.implementation.is_duckdb():
-            return super().checksums(), super().seen()
+            return super().checksums(), ()
         from surecut.sources.readers import arrow_reader
 
         sums = np.zeros(len(self.table), dtype=np.uint64)

@@ -90,8 +90,8 @@ class LabelSource(ABC):
         """A number for each label that names its rows, whatever their order; none where they cannot be named."""
         return np.zeros(0, dtype=np.uint64)
 
-    def seen(self) -> tuple[RowSample, ...]:
-        """Some rows of some labels, to recognise them by."""
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
+        """Some rows of some labels, to recognise them by; `totals` are the labels', known from their confusions."""
         return ()
 
 
@@ -202,8 +202,8 @@ class TallySource(LabelSource):
     def checksums(self) -> NDArray[np.uint64]:
         return np.array([tally.checksum for tally in self.tallies], dtype=np.uint64)
 
-    def seen(self) -> tuple[RowSample, ...]:
-        labels, size = sampled_labels(*self.totals.T)
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
+        labels, size = sampled_labels(*totals.T)
         tallies = {label: self.tallies[label] for label in labels.tolist()}
         parts = {label: RowSample.of_counts(tally.keys, tally.rows, size) for label, tally in tallies.items()}
         return (RowSample.of_labels(parts),)

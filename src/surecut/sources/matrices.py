@@ -12,7 +12,7 @@ from surecut._inputs import Labels, as_doubles
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion
 from surecut.core.counts import Counts
-from surecut.core.entries import Entries
+from surecut.core.entries import Entries, both_classes
 from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NumpyKernels, compiled, first_bins
 from surecut.core.keys import ordered_keys, row_marks
 from surecut.core.memory import Counted
@@ -136,7 +136,7 @@ class DenseSource(LabelSource):
         return PooledSource(self.scores, labels, self.weights)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
-        cells = np.zeros((4, len(thresholds)), dtype=self.totals.dtype)
+        cells = np.zeros((4, len(thresholds)), dtype=np.int64 if self.weights is None else np.float64)
         for block in self._row_blocks():
             accepted = (self.scores[block] >= thresholds) & (thresholds < np.inf)
             truth = self.truth[block] != 0
@@ -162,8 +162,8 @@ class DenseSource(LabelSource):
         assert self._checksums is not None
         self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
 
-    def seen(self) -> tuple[RowSample, ...]:
-        labels, size = sampled_labels(*self.totals.T)
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
+        labels, size = sampled_labels(*totals.T)
         rows = positions(self.rows, size)
         scores, truth = self.scores[np.ix_(rows, labels)], self.truth[np.ix_(rows, labels)] != 0
         parts = {label: RowSample.of_rows(scores[:, i], truth[:, i]) for i, label in enumerate(labels.tolist())}
@@ -277,8 +277,8 @@ class BinnedColumns:
         keys, classes, _ = (np.concatenate(column) for column in zip(*found, strict=True))
         starts = np.concatenate(([0], np.cumsum([len(part[0]) for part in found])))
         by_label = sorted_entries(starts, keys, classes, None, np.zeros((len(found), 2), dtype=np.int64))
-        above = np.concatenate(([0], np.cumsum(by_label.rows.sum(axis=1))))
-        ends = np.searchsorted(above, np.concatenate(([0], np.cumsum(wide.rows.sum(axis=1)))))
+        above = np.concatenate(([0], np.cumsum(both_classes(by_label.rows))))
+        ends = np.searchsorted(above, np.concatenate(([0], np.cumsum(both_classes(wide.rows)))))
         return Entries.scores(by_label.low, by_label.rows, by_label.rows, starts=ends)
 
     def _rows(self, label: int) -> tuple[Any, Any, Any]:
@@ -291,8 +291,9 @@ class BinnedColumns:
         labels = self._labels.stop - self._labels.start
         size = labels * len(matrix)
         copied = self._kernels.buffers.array(name, size, dtype).reshape(labels, len(matrix))
-        for rows in runs(0, len(matrix), self._settings.copied_rows):
-            copied[:, rows] = matrix[rows, self._labels].T
+        step = self._settings.copied_rows
+        for first in range(0, len(matrix), step):
+            copied[:, first : first + step] = matrix[first : first + step, self._labels].T
         return copied
 
 
@@ -397,8 +398,8 @@ class SparseSource(LabelSource):
         above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
         return above[self.starts[1:]] - above[self.starts[:-1]]
 
-    def seen(self) -> tuple[RowSample, ...]:
-        labels, size = sampled_labels(*self.totals.T)
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
+        labels, size = sampled_labels(*totals.T)
         parts = {}
         for label in labels.tolist():
             start, end = self.starts[label : label + 2].tolist()

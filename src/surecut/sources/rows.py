@@ -202,7 +202,8 @@ class RowSource(ABC):
             return self._in_scores(wide, self.kept.collect(low, high))
         rows = int(wide.rows.sum())
         are_most = self.sorts_flat_curves and rows * self.settings.flat_share > self._rows
-        is_flat = are_most and self._divides  # neither the first bins nor their parts tell much
+        # many narrow bins tell little, or neither bins nor their parts do
+        is_flat = are_most and (self._divides or len(wide) >= self.settings.flat_bins)
         few = max(self.settings.sorted_at_once, min(self._rows // self.settings.sorted_share, self.settings.kept_rows))
         if rows > few and not is_flat:
             if not wide.exact.all() and not are_most:
@@ -210,7 +211,7 @@ class RowSource(ABC):
             return self._divided(wide, keep=False)
         if rows > self.settings.sorted_at_once and not is_flat and wide.is_wide.all():
             return self._divided(wide, keep=True)
-        return self._in_scores(wide, self.collect(low, high))
+        return self._in_scores(wide, self.collect(low, high), in_groups=not is_flat)
 
     def _drawn_in(self, wide: Entries) -> Entries:
         """The entries with ends that are scores."""
@@ -250,10 +251,10 @@ class RowSource(ABC):
         ]
         return Parts.of(first, last, np.array(shift, dtype=np.uint64))
 
-    def _in_scores(self, wide: Entries, tally: ScoreTally) -> Entries:
-        """The entries by distinct score, in groups of neighbours."""
-        starts = _starts_within(wide, tally.keys)
-        return self._memory.grouped(Entries.scores(tally.keys, tally.rows, tally.weight, starts=starts))
+    def _in_scores(self, wide: Entries, tally: ScoreTally, in_groups: bool = True) -> Entries:
+        """The entries by distinct score, in groups of neighbours, unless it is known that most would be opened."""
+        entries = Entries.scores(tally.keys, tally.rows, tally.weight, starts=_starts_within(wide, tally.keys))
+        return self._memory.grouped(entries) if in_groups else entries
 
 
 def _starts_within(wide: Entries, low: NDArray[np.uint64]) -> NDArray[np.int64]:

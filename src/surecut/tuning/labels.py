@@ -328,5 +328,5 @@ def _result(
         constraints=objective.constraints,
         weighted=source.weighted,
         checksums=source.checksums(),
-        seen=source.seen(),
+        seen=source.seen(np.column_stack((confusion.negatives, confusion.positives))),
     )

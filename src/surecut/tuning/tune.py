@@ -53,6 +53,8 @@ def tune(source: RowsToTune, request: Request) -> list[Cut]:
         every = search(source, request.objectives)
         sample = source.sample
         cuts = [cut_of(found, sample) for found in every]
+    if request.pos_label is None:
+        return cuts
     return [cut.with_sample(pos_label=request.pos_label) for cut in cuts]
 
 
