@@ -95,7 +95,7 @@ class MetricThresholdDisplay:
         if cut is None:
             cut = tally.best_cut(get_metric(metric))
         thresholds, values = tally.curve(cut.metric)
-        display = cls(thresholds[:0:-1], values[:0:-1], cut, float(values[_position(tally, cut)]))
+        display = cls(thresholds[:0:-1], values[:0:-1], cut, float(values[tally.candidates.at(cut.threshold)]))
         return display.plot(ax, name=name, **line_options)
 
     @classmethod
@@ -452,11 +452,6 @@ def _of_estimator(
         ).fit(X, y, sample_weight=sample_weight)
     is_positive = np.asarray(y) == tuned._positive()
     return _tally_for(tuned.cut_, is_positive, tuned._scores(X), sample_weight, None), tuned.cut_
-
-
-def _position(tally: ScoreTally, cut: Cut) -> int:
-    """Which of a tally's cuts a threshold makes."""
-    return 0 if cut.predicts_nothing else int(np.searchsorted(-tally.thresholds, -cut.threshold, side="right")) - 1
 
 
 def _axes(ax: Any) -> tuple[Any, Any]:

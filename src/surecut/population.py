@@ -15,6 +15,7 @@ from scipy import special
 
 from surecut._inputs import plain_number
 from surecut.confusion import Confusion
+from surecut.core.keys import reaches
 from surecut.core.rules import first_best
 from surecut.losses import get_loss
 from surecut.metrics import LinearFractionalMetric, NoTheoremError, get_metric
@@ -142,8 +143,7 @@ class FiniteDomain:
 
     def classify(self, f: ArrayLike, threshold: ArrayLike) -> NDArray[np.bool_]:
         """h_{f,θ}: positive where f ≥ θ; θ = +inf predicts nothing."""
-        theta = np.asarray(threshold, dtype=float)[..., None]
-        return np.asarray((np.asarray(f, dtype=float) >= theta) & (theta < np.inf))
+        return reaches(f, np.asarray(threshold, dtype=float)[..., None])
 
     def regret(self, metric: str | Metric, f: ArrayLike, threshold: ArrayLike) -> Any:
         """Reg_Ψ(h_{f,θ}) = Ψ* − Ψ(h_{f,θ})."""

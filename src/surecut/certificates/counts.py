@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:
     """The confusion of a cut on a tally's rows, in counts or weights."""
-    return tally.confusion[tally.candidates.at(cut.threshold)]
+    return tally.confusion_at(cut.threshold)
 
 
 def at_prior(confusion: Confusion, tally: ScoreTally) -> Confusion:

@@ -94,9 +94,9 @@ class Candidates:
         """What metrics are evaluated at: the counts, or the rates at a prior that was given."""
         return self.confusion if self.given_prior is None else self.confusion.at_prior(self.given_prior)
 
-    def at(self, threshold: float) -> int:
-        """Which of the cuts predicts what a threshold predicts."""
-        return int(np.searchsorted(-self.accepted, -threshold, side="right")) - 1
+    def at(self, threshold: Any) -> Any:
+        """Which of the cuts predicts what a threshold predicts, or what each of some thresholds does."""
+        return np.searchsorted(-self.accepted, np.negative(threshold), side="right") - 1
 
     def best_cut(self, metric: Metric, constraints: tuple[Constraint, ...] = ()) -> Cut:
         """The cut with the largest value among those that meet the constraints; the highest of those that tie."""

@@ -51,6 +51,15 @@ def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     return bits.view(np.float64)
 
 
+def reaches(scores: Any, threshold: Any) -> NDArray[np.bool_]:
+    """Whether scores are predicted positive: `score >= threshold`, compared in float64. +inf predicts nothing.
+
+    >>> reaches(np.array([0.25, np.inf, np.nan]), 0.25), reaches(np.array([0.25, np.inf]), np.inf)
+    (array([ True,  True, False]), array([False, False]))
+    """
+    return np.asarray((np.asarray(scores, dtype=np.float64) >= threshold) & (np.asarray(threshold) < np.inf))
+
+
 def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
     """A number that names rows whatever their order: the sum over rows of a square of a mix of bits and class.
 

@@ -126,6 +126,10 @@ class ScoreTally:
         """Every distinct cut."""
         return Candidates(self.entries, self.sample, self.dtype, self.given_prior)
 
+    def confusion_at(self, threshold: Any) -> Confusion:
+        """The confusion at a threshold, or at each of some; it need not be one of `thresholds`."""
+        return self.confusion[self.candidates.at(threshold)]
+
     @cached_property
     def entries(self) -> Entries:
         """The tally as entries of one score each."""

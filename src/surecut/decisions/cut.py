@@ -12,6 +12,7 @@ import numpy as np
 from surecut._inputs import as_scores, check_missing, require_no_nan
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
+from surecut.core.keys import reaches
 from surecut.decisions import html, saving, sql, wording
 from surecut.metrics import Metric
 from surecut.overlap import RowSample, samples_from_json
@@ -124,9 +125,7 @@ class Cut:
         column = as_scores(scores, name="scores")
         if missing == "error":
             require_no_nan(column, name="scores", way_out='drop or fill these rows, or pass missing="negative"')
-        if self.predicts_nothing:
-            return np.zeros(len(column), dtype=bool)
-        return np.asarray(column.astype(np.float64, copy=False) >= self.threshold)
+        return reaches(column, self.threshold)
 
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
         """Which label of new rows is positive: the one that is named, else the cut's own.

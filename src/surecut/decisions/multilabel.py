@@ -15,6 +15,7 @@ from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
+from surecut.core.keys import reaches
 from surecut.decisions import html, saving, sql, wording
 from surecut.decisions.cut import Cut
 from surecut.metrics import Metric
@@ -325,13 +326,11 @@ class MultilabelCut:
         if is_sparse(matrix):
             return _sparse_predictions(matrix, self.thresholds, missing)
         predicted = np.empty(matrix.shape, dtype=bool)
-        never = self.thresholds == np.inf
         for start in range(0, len(matrix), ROWS_AT_ONCE):
             block = matrix[start : start + ROWS_AT_ONCE].astype(np.float64, copy=False)
             if missing == "error" and np.isnan(block).any():
                 raise ValueError(NAN_SCORES)
-            np.greater_equal(block, self.thresholds, out=predicted[start : start + ROWS_AT_ONCE])
-        predicted[:, never] = False
+            predicted[start : start + ROWS_AT_ONCE] = reaches(block, self.thresholds)
         return predicted
 
     def to_sql(self, score: str, *, by: str | Sequence[str], dialect: str = "ansi") -> str:
@@ -497,8 +496,7 @@ def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: s
     scores = entries.data.astype(np.float64, copy=False)
     if missing == "error" and np.isnan(scores).any():
         raise ValueError(NAN_SCORES)
-    of_entry = thresholds[entries.col]
-    predicted = (scores >= of_entry) & (of_entry < np.inf) & (scores > -np.inf)
+    predicted = reaches(scores, thresholds[entries.col]) & (scores > -np.inf)
     coordinates = (entries.row[predicted], entries.col[predicted])
     return sparse.csr_array((np.ones(int(predicted.sum()), dtype=bool), coordinates), shape=matrix.shape)
 

@@ -106,7 +106,7 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
         grid = np.linspace(low, high, POINTS)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(cut.metric.evaluate(tally.confusion), dtype=float)
-        curve = [_defined(v) for v in values[np.searchsorted(-tally.thresholds, -grid, side="right") - 1].tolist()]
+        curve = [_defined(v) for v in values[tally.candidates.at(grid)].tolist()]
         if high > low and math.isfinite(threshold):
             at = min(1.0, max(0.0, (threshold - low) / (high - low)))
     return LabelDict(

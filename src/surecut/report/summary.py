@@ -193,7 +193,7 @@ def summarize(
     listed = [one.metric for one in best]
     axis = _axis(candidates)
     at = _grid(candidates, tally.hull, [cut, *best], axis)
-    chosen = _position(candidates, cut.threshold)
+    chosen = int(candidates.at(cut.threshold))
     confusion = candidates.confusion[at]
     prior = candidates.given_prior
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
@@ -273,19 +273,12 @@ def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[f
     if len(accepted) <= ALL_CUTS_UP_TO:
         return np.arange(len(accepted))
     share = candidates.confusion.predicted_positives
-    exact = [0, len(accepted) - 1, *(_position(candidates, cut.threshold) for cut in cuts)]
+    exact = [0, len(accepted) - 1, *(int(candidates.at(cut.threshold)) for cut in cuts)]
     by_share = np.searchsorted(share, np.linspace(0, share[-1], POINTS))
     by_score = np.searchsorted(-accepted, -np.linspace(*axis, POINTS))
     on_hull = np.searchsorted(-accepted, -hull.accepted)
     picked = np.unique(np.concatenate((exact, by_share, by_score, on_hull)))
     return picked[picked < len(accepted)]
-
-
-def _position(candidates: Candidates, threshold: float) -> int:
-    """Which of the cuts a threshold makes."""
-    if threshold == math.inf:
-        return 0
-    return int(np.searchsorted(-candidates.accepted, -threshold, side="right")) - 1
 
 
 def _histogram(candidates: Candidates, axis: tuple[float, float]) -> HistogramDict:

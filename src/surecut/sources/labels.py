@@ -13,7 +13,7 @@ import numpy as np
 
 from surecut.confusion import Confusion, joined, stacked
 from surecut.core.entries import Entries, runs_of_like_length
-from surecut.core.keys import scores_of_keys
+from surecut.core.keys import reaches, scores_of_keys
 from surecut.core.memory import Counted
 from surecut.core.search import Source, search
 from surecut.core.settings import settings
@@ -193,10 +193,7 @@ class TallySource(LabelSource):
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         return stacked(
-            [
-                tally.confusion[tally.candidates.at(threshold)]
-                for tally, threshold in zip(self.tallies, thresholds.tolist(), strict=True)
-            ]
+            [tally.confusion_at(threshold) for tally, threshold in zip(self.tallies, thresholds.tolist(), strict=True)]
         )
 
     def checksums(self) -> NDArray[np.uint64]:
@@ -211,8 +208,7 @@ class TallySource(LabelSource):
 
 def confusion_at(entries: Entries, thresholds: NDArray[np.float64]) -> Confusion:
     """The confusion of each sample at a threshold of its own; all entries are scores."""
-    of_entry = entries.of_entries(thresholds)
-    accepted = (scores_of_keys(entries.low) >= of_entry) & (of_entry < np.inf)
+    accepted = reaches(scores_of_keys(entries.low), entries.of_entries(thresholds))
     return confusion_by_sample(entries.sample, accepted, entries.weight, entries.absent)
 
 

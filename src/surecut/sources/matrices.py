@@ -14,7 +14,7 @@ from surecut.confusion import Confusion
 from surecut.core.counts import Counts
 from surecut.core.entries import Entries, both_classes
 from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NumpyKernels, compiled, first_bins
-from surecut.core.keys import ordered_keys, row_marks
+from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
 from surecut.core.search import Source
 from surecut.core.tally import tally_rows
@@ -138,7 +138,7 @@ class DenseSource(LabelSource):
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         cells = np.zeros((4, len(thresholds)), dtype=np.int64 if self.weights is None else np.float64)
         for block in self._row_blocks():
-            accepted = (self.scores[block] >= thresholds) & (thresholds < np.inf)
+            accepted = reaches(self.scores[block], thresholds)
             truth = self.truth[block] != 0
             for cell, which in zip(cells, (accepted & truth, accepted & ~truth, ~accepted & truth), strict=False):
                 cell += np.count_nonzero(which, axis=0) if self.weights is None else self.weights[block] @ which
@@ -387,8 +387,7 @@ class SparseSource(LabelSource):
         return Counted(Entries.scores(tally.keys, tally.rows, tally.weight, absent=absent), tally.dtype)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
-        of_entry = thresholds[self.label]
-        accepted = (self.scores.astype(np.float64, copy=False) >= of_entry) & (of_entry < np.inf)
+        accepted = reaches(self.scores, thresholds[self.label])
         weight = np.ones(len(accepted), dtype=np.int64) if self.entry_weights is None else self.entry_weights
         by_class = np.column_stack((np.where(self.is_positive, 0, weight), np.where(self.is_positive, weight, 0)))
         return confusion_by_sample(self.label, accepted, by_class, self.absent)

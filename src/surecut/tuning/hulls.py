@@ -45,10 +45,7 @@ class LabelHulls:
         tallies = [tally_rows(scores[:, i], truth[:, i] != 0, weights) for i in range(len(labels))]
         flat_weights = None if weights is None else np.repeat(weights, len(labels))
         pooled = tally_rows(scores.reshape(-1), (truth != 0).reshape(-1), flat_weights).hull
-        at_pooled = []
-        for tally in tallies:
-            accepted = np.searchsorted(-tally.candidates.accepted, -pooled.accepted, side="right") - 1
-            at_pooled.append(tally.confusion[accepted])
+        at_pooled = [tally.confusion_at(pooled.accepted) for tally in tallies]
         return cls(labels, [tally.hull for tally in tallies], pooled, at_pooled)
 
     def best_cut(self, metric: Metric, average: str) -> MultilabelCut:

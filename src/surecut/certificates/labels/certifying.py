@@ -156,7 +156,7 @@ def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) 
 def _at_thresholds(cut: MultilabelCut, tallies: list[ScoreTally]) -> Confusion:
     """Each label's confusion at its threshold."""
     found = [
-        cells_of(tally.confusion[tally.candidates.at(threshold)])
+        cells_of(tally.confusion_at(threshold))
         for threshold, tally in zip(cut.thresholds.tolist(), tallies, strict=True)
     ]
     return Confusion(*np.array(found).T)

@@ -119,7 +119,7 @@ def uniform_micro(
     lower, upper = pooled_limits(metric, confusion, simultaneous_shares, error)
     every = np.unique(np.concatenate([tally.scores[:: max(1, len(tally) // THRESHOLDS)] for tally in tallies]))[::-1]
     every = np.append(every[:: max(1, len(every) // THRESHOLDS)], -np.inf)
-    at = [cells_of(tally.confusion[np.searchsorted(-tally.scores, -every, side="right")])[:, 1:3] for tally in tallies]
+    at = [cells_of(tally.confusion_at(every))[:, 1:3] for tally in tallies]
     fp, fn = np.stack(at, axis=1).transpose(2, 0, 1)
     higher = np.concatenate((np.zeros_like(fp[:1]), fp[:-1]))
     rates = PooledRates(confusion, simultaneous_shares, error, sides=2)
