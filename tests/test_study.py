@@ -35,7 +35,7 @@ from surecut.study import (
     report,
     running,
 )
-from surecut.study.experiment import Claim, Estimate, Experiment, Verdict, power
+from surecut.study.experiment import Claim, Estimate, Experiment, Finding, power
 from surecut.study.store import Store, StoreError
 
 cli = CliRunner()
@@ -50,7 +50,7 @@ def small(run, cells=4):
         cells=lambda scale: [{"n": n, "method": method} for n in range(cells) for method in ("a", "b")],
         run=run,
         figures=lambda table: {},
-        claims=lambda table: [Claim("2 < 3 | always", Verdict.HOLDS, str(Estimate.of(table.drawn)), "it does")],
+        claims=lambda table: [Claim("2 < 3 | always", Finding.HOLDS, str(Estimate.of(table.drawn)), "it does")],
         paired=("method",),
     )
 
@@ -358,7 +358,7 @@ def test_a_stand_in_is_named_as_what_it_is(rows, experiment):
     assert run_one.figures(table)
     for claim in claims:
         if "gisette" in claim.text:
-            assert claim.verdict is Verdict.NOT_TESTABLE
+            assert claim.verdict is Finding.NOT_TESTABLE
             assert "mnist49" in claim.evidence
 
 
@@ -441,7 +441,7 @@ def test_the_committed_results_have_figures_captions_and_verdicts(name):
 
 
 def test_a_rule_that_was_changed_is_told_with_what_it_said_before(tmp_path, with_small):
-    claim = Claim("so", Verdict.HOLDS, "1 ± 0.4", "above 0", first_rule="above 1: does not hold")
+    claim = Claim("so", Finding.HOLDS, "1 ± 0.4", "above 0", first_rule="above 1: does not hold")
     lines = [sentences for _, sentences in report._measured(claim)]
     assert lines[1] == "Holds if above 0."
     assert lines[2] == "This rule was chosen after the numbers had been seen. Before: above 1: does not hold."

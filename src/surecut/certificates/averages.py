@@ -97,7 +97,7 @@ def mean_limits(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Reference:
     """What is fixed beforehand for each label: a value ψ near the ratio, and v near one over E B, or 0."""
 
     value: NDArray[np.float64]
@@ -110,7 +110,7 @@ def _plan(
     before: NDArray[np.float64],
     rows: int,
     error: float,
-) -> _Plan:
+) -> _Reference:
     """From the rows that tuned: a label is joined if the product of what is not known is small beside its limits."""
     then = before.sum(axis=1)
     above, below, counted = before @ numerators, before @ denominators, before @ (denominators > 0)
@@ -122,7 +122,7 @@ def _plan(
     constant = np.ptp(denominators) == 0
     joined = (below > 0) & (constant | (quantile * unsure < KNOWN))
     joined &= joined.mean() > 0.5  # the others would pay for it
-    return _Plan(value, np.divide(then, below, out=np.zeros(len(below)), where=joined))
+    return _Reference(value, np.divide(then, below, out=np.zeros(len(below)), where=joined))
 
 
 def label_limits(

@@ -48,7 +48,7 @@ Shares = Any
 """A share, or an array of shares."""
 
 
-class Curve(Protocol):
+class LevelCurve(Protocol):
     """The shares (p, q) at which a value that falls in both is ψ."""
 
     def second(self, first: Shares, psi: float) -> Shares:
@@ -62,7 +62,7 @@ class Curve(Protocol):
 class Swapped:
     """The same curve with the shares in the other order."""
 
-    curve: Curve
+    curve: LevelCurve
 
     def second(self, first: Shares, psi: float) -> Shares:
         return self.curve.first(first, psi)
@@ -72,13 +72,13 @@ class Swapped:
 
 
 def two_share_limit(
-    curve: Curve,
+    curve: LevelCurve,
     first: tuple[float, float],
     second: tuple[float, float],
     least: float,
     estimate: float,
     error: float,
-    order: Curve | None = None,
+    order: LevelCurve | None = None,
 ) -> float:
     """Lower limit of a value that falls in two shares, from two independent binomial counts (count, total).
 
@@ -204,8 +204,8 @@ class _TwoShares:
 
     def __init__(
         self,
-        curve: Curve,
-        order: Curve,
+        curve: LevelCurve,
+        order: LevelCurve,
         first: tuple[float, float],
         second: tuple[float, float],
         estimate: float,

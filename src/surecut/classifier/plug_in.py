@@ -66,7 +66,7 @@ CERTIFYING_SHARE = 3 / 4
 """Of the rows that are kept from training: a threshold needs few rows to be found, a narrow promise needs many."""
 
 
-class _Plan(NamedTuple):
+class _Splits(NamedTuple):
     """Which rows train and which tune, and whether the model is trained again on all rows."""
 
     splits: list[tuple[Any, Any]]
@@ -316,7 +316,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._set_cut(cut, LabelHulls.of(truth, scores, held_weights, names))
         return self
 
-    def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Plan) -> None:
+    def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Splits) -> None:
         """The model that predicts: the one that was tuned, or one trained on all rows."""
         if plan.refit:
             model = clone(self.estimator).fit(X, y, **_check_method_params(X, routed.estimator.fit))
@@ -330,7 +330,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """The metric and the quantities of the constraints."""
         return [metric, *(constraint.quantity for constraint in parse_constraints(self.constraint))]
 
-    def _trained_on(self, X: Any, is_positive: NDArray[np.bool_], plan: _Plan) -> tuple[RowSample, ...]:
+    def _trained_on(self, X: Any, is_positive: NDArray[np.bool_], plan: _Splits) -> tuple[RowSample, ...]:
         """Some of the rows that trained the model, with its scores: it must not be certified on them."""
         rows = plan.trained_on(len(is_positive))
         if rows is None:
@@ -338,7 +338,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         scores = _positive_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, self._positive())
         return (RowSample.of_rows(scores, is_positive[rows], TRAINING),)
 
-    def _labels_trained_on(self, X: Any, y: Any, plan: _Plan, cut: MultilabelCut) -> tuple[RowSample, ...]:
+    def _labels_trained_on(self, X: Any, y: Any, plan: _Splits, cut: MultilabelCut) -> tuple[RowSample, ...]:
         rows = plan.trained_on(y.shape[0])
         if rows is None:
             return ()
@@ -509,7 +509,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             routed.estimator.fit = {name: sample_weight}
         return routed
 
-    def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> _Plan:
+    def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> _Splits:
         if self.refit not in (True, False, "auto"):
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}")
         everything = np.arange(_num_samples(X))
@@ -519,7 +519,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             if self.refit is True:
                 raise ValueError("a model that is fitted already is not fitted again: leave refit at 'auto'")
             check_is_fitted(self.estimator)
-            return _Plan([(None, everything)], refit=False)
+            return _Splits([(None, everything)], refit=False)
         splits = [
             (everything[train], everything[tune]) for train, tune in self._splitter(y).split(X, y, **split_params)
         ]
@@ -535,7 +535,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
         for train, tune in splits:
             _check_split(train, tune, groups, self.confidence is not None)
-        return _Plan(splits, refit=several if self.refit == "auto" else bool(self.refit))
+        return _Splits(splits, refit=several if self.refit == "auto" else bool(self.refit))
 
     def _splitter(self, y: Any) -> Any:
         if isinstance(self.cv, bool):

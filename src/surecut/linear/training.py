@@ -83,7 +83,7 @@ def train(
         if not varies.any():
             return
         chosen = np.arange(labels)[block][varies]
-        objective = Objective(loss, design, np.compress(varies, truth, axis=1), C * weights)
+        objective = PenalizedRisk(loss, design, np.compress(varies, truth, axis=1), C * weights)
         minima = minimise(objective, *objective.start(), tol=tol, max_iter=max_iter)
         models.coefficients[chosen], models.intercepts[chosen] = design.undo(minima.columns)
         models.iterations[chosen], models.promises[chosen] = minima.iterations, minima.promises
@@ -157,7 +157,7 @@ def _largest_jump(loss: CompositeLoss, sign: int, scores: Array, slopes: Array) 
 
 
 @dataclass(frozen=True)
-class Objective:
+class PenalizedRisk:
     """The objectives of some labels, in the coordinates of a design."""
 
     loss: CompositeLoss
@@ -188,7 +188,7 @@ class Objective:
         curvature = np.maximum(rise / (2 * width), 0.0) * self.weights[:, None]
         return (self.design.gram(weights) + np.diag(self.design.penalty) for weights in curvature.T)
 
-    def take(self, chosen: NDArray[np.bool_]) -> Objective:
+    def take(self, chosen: NDArray[np.bool_]) -> PenalizedRisk:
         return replace(self, truth=np.compress(chosen, self.truth, axis=1))
 
     def start(self) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from scipy import special
 
 from surecut import get_metric, tune_threshold
 from surecut.study.benchmarks import TITLES, binary_names, random_split
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Finding, Row, cheap_first
 from surecut.study.learners import BINARY
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _claim(table: pd.DataFrame, dataset: str, learner: str) -> Claim:
     ]
     return Claim(
         f"One training is enough for the F-measure: {learner} on {dataset}.",
-        Verdict.of(all(gain.mean > -MARGIN for gain in gains.values())),
+        Finding.of(all(gain.mean > -MARGIN for gain in gains.values())),
         f"n = {int(last.n.max()):,}, {len(wide.dropna())} repetitions: two steps {Estimate.of(wide[ours])} "
         f"({costs.seconds[ours]:.3g} CPU s), " + ", ".join(parts),
         f"no other method is ahead by more than {MARGIN} in the mean",

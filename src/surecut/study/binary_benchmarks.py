@@ -12,7 +12,7 @@ import numpy as np
 from surecut import get_metric, tune_threshold
 from surecut.losses import get_loss
 from surecut.study.benchmarks import TITLES, binary_names, random_split
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Finding, Row, cheap_first
 from surecut.study.learners import BINARY, SURROGATES
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _claims_of(table: pd.DataFrame, dataset: str, better: str) -> list[Claim]:
     measured = dataset if dataset in set(table.dataset) else "mnist49"
     rows = table[table.dataset == measured]
     if rows.empty:
-        return [Claim(text, Verdict.NOT_TESTABLE, f"{dataset} is not here", rule) for text, rule in rules.items()]
+        return [Claim(text, Finding.NOT_TESTABLE, f"{dataset} is not here", rule) for text, rule in rules.items()]
     largest, repetitions = int(rows.n.max()), rows.repetition.nunique()
     at = rows[rows.n == largest]
     losses = {learner: Estimate.of(at[at.learner == learner][f"{loss}_loss"]) for learner, loss in SURROGATES.items()}
@@ -114,7 +114,7 @@ def _claims_of(table: pd.DataFrame, dataset: str, better: str) -> list[Claim]:
         f"here; with base 2 LR's is {losses['LR'].mean / np.log(2):.3f}): the error rate decides."
     )
     smaller = losses["SVM"].mean < losses["LR"].mean
-    first_rule = f"the smaller number of the two losses: {Verdict.of(smaller == (better == 'SVM')).value}"
+    first_rule = f"the smaller number of the two losses: {Finding.of(smaller == (better == 'SVM')).value}"
     of_losses = (
         f"{where}: SVM's hinge loss {losses['SVM']}, LR's logistic loss {losses['LR']}; "
         f"error rate of the uncut classifiers, SVM minus LR: {wrong}"
@@ -123,13 +123,13 @@ def _claims_of(table: pd.DataFrame, dataset: str, better: str) -> list[Claim]:
     if measured != dataset:
         absent = f"{dataset} itself is not here; mnist49, the digits it was made from, stands in under its own name"
         return [
-            Claim(text, Verdict.NOT_TESTABLE, found, rules[text], remark=f"{absent}.")
+            Claim(text, Finding.NOT_TESTABLE, found, rules[text], remark=f"{absent}.")
             for text, found in ((wins, of_losses), (alike, of_metrics))
         ]
     ahead = wrong.is_below(0) if better == "SVM" else wrong.is_above(0)
     return [
-        Claim(wins, Verdict.of(ahead), of_losses, rules[wins], remark, first_rule),
-        Claim(alike, Verdict.of(max(abs(f1.mean), abs(am.mean)) < ALIKE), of_metrics, rules[alike]),
+        Claim(wins, Finding.of(ahead), of_losses, rules[wins], remark, first_rule),
+        Claim(alike, Finding.of(max(abs(f1.mean), abs(am.mean)) < ALIKE), of_metrics, rules[alike]),
     ]
 
 

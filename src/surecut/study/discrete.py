@@ -17,7 +17,7 @@ import numpy as np
 
 from surecut import certify, theory, tune_threshold
 from surecut.population import FiniteDomain
-from surecut.study.experiment import REGRETS, Cell, Claim, Estimate, Experiment, Row, Verdict, power
+from surecut.study.experiment import REGRETS, Cell, Claim, Estimate, Experiment, Finding, Row, power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,13 +218,13 @@ def rates_of_tuning(table: pd.DataFrame, metric: str) -> list[Estimate]:
 def claims(table: pd.DataFrame) -> list[Claim]:
     largest = int(table.n.max())
 
-    def vanishing(surrogate: str, quantities: tuple[str, ...]) -> tuple[Verdict, str]:
+    def vanishing(surrogate: str, quantities: tuple[str, ...]) -> tuple[Finding, str]:
         powers = {quantity: slope(table, surrogate, quantity) for quantity in quantities}
         parts = [
             f"{REGRETS[quantity]} {at_largest(table, surrogate, quantity)} (∝ n^{power:.2f})"
             for quantity, power in powers.items()
         ]
-        return Verdict.of(all(power < -0.4 for power in powers.values())), f"at n = {largest:,}: " + ", ".join(parts)
+        return Finding.of(all(power < -0.4 for power in powers.values())), f"at n = {largest:,}: " + ", ".join(parts)
 
     logistic = vanishing("logistic", ("loss_regret", "f1_regret", "am_regret"))
     hinge = vanishing("hinge", ("loss_regret",))
@@ -244,26 +244,26 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim("Hinge loss: the ℓ-regret vanishes.", *hinge, VANISHES),
         Claim(
             "Hinge loss: F- and AM-regret do not vanish, even as n → ∞.",
-            Verdict.of(all(value.is_above(0.001) for value in limit.values())),
+            Finding.of(all(value.is_above(0.001) for value in limit.values())),
             f"at n = {largest:,}: F {left['f1']}, AM {left['am']}; of the risk minimiser itself, sgn(η − ½), cut at "
             f"its best: F {limit['f1']}, AM {limit['am']}",
             "that minimiser's regrets are above 0.001 by two standard errors",
         ),
         Claim(
             "Hinge loss: AM suffers less than F.",
-            Verdict.of(left["am"].mean + 2 * left["am"].error < left["f1"].mean),
+            Finding.of(left["am"].mean + 2 * left["am"].error < left["f1"].mean),
             f"at n = {largest:,}: AM {left['am']}, F {left['f1']}",
             "AM's regret is below F's by two of its standard errors",
         ),
         Claim(
             "The optimal AM threshold on η is ½ on average over models.",
-            Verdict.of(abs(alpha["am"].mean - 0.5) <= 3 * alpha["am"].error),
+            Finding.of(abs(alpha["am"].mean - 0.5) <= 3 * alpha["am"].error),
             f"mean α: AM {alpha['am']}, F {alpha['f1']}",
             "½ is within three standard errors",
         ),
         Claim(
             "Tuning on a sample of n rows costs O(√(log n / n)).",
-            Verdict.of(all(rate[-1].mean <= rate[0].mean for rate in rates.values())),
+            Finding.of(all(rate[-1].mean <= rate[0].mean for rate in rates.values())),
             "; ".join(
                 f"{'F' if m == 'f1' else 'AM'}: cost / √(log n / n) falls from {rate[0]} to {rate[-1]}, cost ∝ "
                 f"n^{slope(table, 'logistic', f'{m}_tuning_cost'):.2f}"
@@ -288,14 +288,14 @@ def _claims_of_theorems(table: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             "Theorem 2: the regret of a threshold tuned on the population is at most C √(2/λ) √Reg_ℓ.",
-            Verdict.of(max(ratio.values()) <= 1),
+            Finding.of(max(ratio.values()) <= 1),
             f"{checked:,} checks, {'no' if max(ratio.values()) <= 1 else 'at least one'} violation; "
             f"largest regret / bound: F {ratio['f1']:.3f}, AM {ratio['am']:.3f}",
             "no repetition has a regret above its bound",
         ),
         Claim(
             "Theorem 3: with the threshold tuned on n rows, the bound grows by a term of order √(log n / n).",
-            Verdict.of(all(regret[metric].mean < bound[metric].mean for metric in METRICS)),
+            Finding.of(all(regret[metric].mean < bound[metric].mean for metric in METRICS)),
             f"means at n = {largest:,}: F bound {bound['f1']}, regret {regret['f1']}; AM bound {bound['am']}, regret "
             f"{regret['am']}",
             "the mean regret is below the mean bound",
@@ -303,7 +303,7 @@ def _claims_of_theorems(table: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             '(Ours) `certify(method="uniform")` bounds, from the tuning rows alone, the cost of tuning: usable.',
-            Verdict.of(covered >= CONFIDENCE * certified and all(c.mean < 1 for c in certificate.values())),
+            Finding.of(covered >= CONFIDENCE * certified and all(c.mean < 1 for c in certificate.values())),
             f"means at n = {largest:,}: F certificate {certificate['f1']}, cost {cost['f1']}; AM certificate "
             f"{certificate['am']}, cost {cost['am']}; at {CONFIDENCE:.0%} confidence it held in {covered:,.0f} of "
             f"{certified:,} cuts",

@@ -70,7 +70,7 @@ def cheap_first(cells: list[Cell]) -> list[Cell]:
     return sorted(cells, key=lambda cell: cell["n"] * (cell["repetition"] + 1))
 
 
-class Verdict(Enum):
+class Finding(Enum):
     """What our measurements say about a claim."""
 
     HOLDS = "holds"
@@ -78,7 +78,7 @@ class Verdict(Enum):
     NOT_TESTABLE = "not testable"
 
     @classmethod
-    def of(cls, true: bool) -> Verdict:
+    def of(cls, true: bool) -> Finding:
         return cls.HOLDS if true else cls.DOES_NOT
 
 
@@ -103,7 +103,7 @@ class Claim:
     """
 
     text: str
-    verdict: Verdict
+    verdict: Finding
     evidence: str
     rule: str
     remark: str = ""

@@ -13,7 +13,7 @@ from scipy import stats
 
 from surecut import tune_threshold
 from surecut.population import LogisticModel
-from surecut.study.experiment import REGRETS, Cell, Claim, Estimate, Experiment, Row, Verdict, power
+from surecut.study.experiment import REGRETS, Cell, Claim, Estimate, Experiment, Finding, Row, power
 from surecut.study.learners import BINARY, SURROGATES
 
 if TYPE_CHECKING:
@@ -155,36 +155,36 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             "LR: ℓ-, F- and AM-regret go to zero.",
-            Verdict.of(all(power < -0.25 for _, power in lr.values())),
+            Finding.of(all(power < -0.25 for _, power in lr.values())),
             f"at n = {largest:,}: "
             + ", ".join(f"{REGRETS[column]} {mean} (∝ n^{power:.2f})" for column, (mean, power) in lr.items()),
             "each falls faster than n^-0.25, fitted to the upper half of the sizes",
         ),
         Claim(
             "SVM: the ℓ-regret of the hinge loss does not converge to zero.",
-            Verdict.of(svm["loss_regret"].is_above(0.01) and fall("SVM", "loss_regret") > -0.1),
+            Finding.of(svm["loss_regret"].is_above(0.01) and fall("SVM", "loss_regret") > -0.1),
             f"{at('SVM', 'loss_regret', sizes[0])} at n = {sizes[0]:,}, {svm['loss_regret']} at n = {largest:,}",
             "at the largest n it is above 0.01 by two standard errors, and falls slower than n^-0.1",
         ),
         Claim(
             "SVM: the F-regret gets close to zero, but stays above LR's.",
-            Verdict.of(worse_here.is_above(0) and svm["f1_regret"].mean < 0.03),
+            Finding.of(worse_here.is_above(0) and svm["f1_regret"].mean < 0.03),
             f"at n = {largest:,}: SVM {svm['f1_regret']}, LR {lr['f1_regret'][0]}, difference {worse}; on these "
             f"models, over their training sets, {worse_here}",
             "SVM's regret is below 0.03, and on these models above LR's by two standard errors over training sets",
             remark="Over models as well, 20 are too few to tell: most of the difference comes from the few whose SVM "
             "gives up.",
-            first_rule=f"by two standard errors over models: {Verdict.of(worse.is_above(0)).value}",
+            first_rule=f"by two standard errors over models: {Finding.of(worse.is_above(0)).value}",
         ),
         Claim(
             "SVM: its linear function is often close to a monotone function of η.",
-            Verdict.of(ranks.mean > 0.95),
+            Finding.of(ranks.mean > 0.95),
             f"rank correlation with η at n = {largest:,}, where the weights are not zero: {ranks}",
             "it is above 0.95 in the mean",
         ),
         Claim(
             "For some models with imbalanced classes the SVM reduces its weights to zero.",
-            Verdict.of(bool(given_up.any())),
+            Finding.of(bool(given_up.any())),
             f"‖w‖ < {PATHOLOGICAL:g} in {int(given_up.sum()):,} of {len(svms):,} trainings "
             f"({100 * given_up.mean():.1f} %), in {lost.model.nunique()} of {svms.model.nunique()} models, those with "
             f"Pr(y = 1) " + _priors(lost),
@@ -193,7 +193,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         _pathological(lost, svms[~given_up]),
         Claim(
             "SVM: the AM-regret does not vanish, because of these.",
-            Verdict.of(svm["am_regret"].mean > 2 * lr["am_regret"][0].mean),
+            Finding.of(svm["am_regret"].mean > 2 * lr["am_regret"][0].mean),
             f"at n = {largest:,}: SVM {svm['am_regret']}, LR {lr['am_regret'][0]}; without the pathological SVMs "
             f"{Estimate.of(usual.groupby('model').am_regret.mean())}",
             "SVM's AM-regret is more than twice LR's",
@@ -209,7 +209,7 @@ def _pathological(lost: pd.DataFrame, kept: pd.DataFrame) -> Claim:
     text = "The pathological SVM gives AM = ½, while F barely moves."
     rule = "their AM is within 0.02 of ½, and their F-regret less than half of their AM-regret"
     if lost.empty:
-        return Claim(text, Verdict.NOT_TESTABLE, "no SVM reduced its weights to zero", rule)
+        return Claim(text, Finding.NOT_TESTABLE, "no SVM reduced its weights to zero", rule)
     models = lost.groupby("model")
     am, am_regret, f_regret = (Estimate.of(models[column].mean()) for column in ("am_value", "am_regret", "f1_regret"))
     optimum, prior = (lost.f1_value + lost.f1_regret).groupby(lost.model).first(), models.prior.first()
@@ -217,7 +217,7 @@ def _pathological(lost: pd.DataFrame, kept: pd.DataFrame) -> Claim:
     am_of_all = Estimate.of((lost.am_value + lost.am_regret).groupby(lost.model).first() - 0.5)
     return Claim(
         text,
-        Verdict.of(abs(am.mean - 0.5) < 0.02 and f_regret.mean < am_regret.mean / 2),
+        Finding.of(abs(am.mean - 0.5) < 0.02 and f_regret.mean < am_regret.mean / 2),
         f"their AM {am}, AM-regret {am_regret}, F-regret {f_regret}; all other SVMs: F-regret "
         f"{Estimate.of(kept.groupby('model').f1_regret.mean())}",
         rule,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut import Confusion, datasets, get_metric, tune_thresholds
-from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Row, Verdict, cheap_first
+from surecut.study.experiment import Cell, Claim, Estimate, Experiment, Finding, Row, cheap_first
 from surecut.study.learners import LABEL_ITERATIONS, MULTILABEL
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _tuned_lr_is_best(table: pd.DataFrame, names: list[str]) -> Claim:
     at_largest = "; ".join(exceptions) or "none"
     return Claim(
         "LR tuned for a metric is the best of all eight algorithms on that metric in most cases.",
-        Verdict.of(best > cells / 2),
+        Finding.of(best > cells / 2),
         f"best in {best} of {cells} cells (data set, n, measure), not behind the best by more than two standard errors "
         f"in {close}; at the largest n another one is best on: {at_largest}",
         f"it is the best in more than half of the cells that have {SEVERAL} repetitions or more",
@@ -229,13 +229,13 @@ def _shared_threshold_on_scene(table: pd.DataFrame) -> Claim:
     return Claim(
         "On scene, one threshold tuned for the micro average beats thresholds tuned for the macro average, even on "
         "macro-averaged metrics.",
-        Verdict.of(ahead > len(every) / 2),
+        Finding.of(ahead > len(every) / 2),
         f"micro-tuned minus macro-tuned at n = {', '.join(f'{n:,}' for n in every_n)}: {listed}; ahead by two standard "
         f"errors in {ahead} of {len(every)}, behind in {behind}",
         "it is ahead by two standard errors in more than half of the cases",
         remark="Where it is ahead at small n and fades as n grows, it is overfitting, as the paper suspects.",
         first_rule="ahead by two standard errors in every case at the largest n: "
-        + Verdict.of(all(each[-1].is_above(0) for each in gains.values())).value,
+        + Finding.of(all(each[-1].is_above(0) for each in gains.values())).value,
     )
 
 
@@ -244,7 +244,7 @@ def _svm_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
     before = _svm_wins_as_the_paper_says(_gains(table, names, "SVM", several=2))
     return Claim(
         "SVM beats LR on mediamill's Macro-F, and only there.",
-        _svm_wins_as_the_paper_says(gains) if "mediamill" in names else Verdict.NOT_TESTABLE,
+        _svm_wins_as_the_paper_says(gains) if "mediamill" in names else Finding.NOT_TESTABLE,
         "SVM minus LR, each tuned for the measure, at the largest n with several repetitions: "
         + _listed(table, gains, "SVM"),
         "of these differences mediamill's Macro-F, and no other, is above 0 by two standard errors",
@@ -267,8 +267,8 @@ def _svm_ahead_before(table: pd.DataFrame, names: list[str]) -> str:
     return "; ".join(found) or "none"
 
 
-def _svm_wins_as_the_paper_says(gains: dict[tuple[str, str], Estimate]) -> Verdict:
-    return Verdict.of({case for case, gain in gains.items() if gain.is_above(0)} == {("mediamill", "macro_f1")})
+def _svm_wins_as_the_paper_says(gains: dict[tuple[str, str], Estimate]) -> Finding:
+    return Finding.of({case for case, gain in gains.items() if gain.is_above(0)} == {("mediamill", "macro_f1")})
 
 
 def _free_intercept_against_svm(table: pd.DataFrame) -> Claim:
@@ -280,7 +280,7 @@ def _free_intercept_against_svm(table: pd.DataFrame) -> Claim:
     rule = "at no n with two repetitions or more LR with a free intercept is behind SVM by two standard errors"
     free = "LR, free intercept"
     if free not in set(table.learner):
-        return Claim(text, Verdict.NOT_TESTABLE, "it was not run", rule)
+        return Claim(text, Finding.NOT_TESTABLE, "it was not run", rule)
     gains, parts = [], []
     last = wide(table, "mediamill", "macro_f1", largest(table, "mediamill", ("LR", "SVM", free)))
     with_several = Estimate.of(last[free, "macro_f1"] - last["SVM", "macro_f1"])
@@ -293,11 +293,11 @@ def _free_intercept_against_svm(table: pd.DataFrame) -> Claim:
         parts.append(f"n = {n:,}, {repetitions} repetitions: {gains[-1]} (SVM minus LR: {lead})")
     return Claim(
         text,
-        Verdict.of(not any(gain.is_below(0) for gain in gains)),
+        Finding.of(not any(gain.is_below(0) for gain in gains)),
         "Macro-F on mediamill, each tuned for it, free intercept minus SVM: " + "; ".join(parts),
         rule,
         remark,
-        f"the same at the largest n with {SEVERAL} repetitions: {Verdict.of(not with_several.is_below(0)).value}",
+        f"the same at the largest n with {SEVERAL} repetitions: {Finding.of(not with_several.is_below(0)).value}",
     )
 
 
@@ -305,7 +305,7 @@ def _trees_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
     gains = _gains(table, names, "trees")
     return Claim(
         "(Ours) A stronger first step, gradient-boosted trees, gives better measures after the same second step.",
-        Verdict.of(sum(gain.is_above(0) for gain in gains.values()) > len(gains) / 2),
+        Finding.of(sum(gain.is_above(0) for gain in gains.values()) > len(gains) / 2),
         "trees minus LR, each tuned for the measure, at the largest n that has both: " + _listed(table, gains, "trees"),
         "more than half of these differences are above 0 by two standard errors",
     )
@@ -315,11 +315,11 @@ def _shrunken_against_lr(table: pd.DataFrame, names: list[str]) -> Claim:
     text = "(Ours) Thresholds tuned on shrunken labels overfit less: better macro averages."
     rule = "all of these differences are above 0"
     if "LR shrunken" not in set(table.learner):
-        return Claim(text, Verdict.NOT_TESTABLE, "it was not run", rule)
+        return Claim(text, Finding.NOT_TESTABLE, "it was not run", rule)
     gains = {case: gain for case, gain in _gains(table, names, "LR shrunken").items() if "macro" in case[1]}
     return Claim(
         text,
-        Verdict.of(all(gain.mean > 0 for gain in gains.values())),
+        Finding.of(all(gain.mean > 0 for gain in gains.values())),
         "LR with shrunken thresholds minus LR, each tuned for the measure, at the largest n that has both: "
         + _listed(table, gains, "LR shrunken"),
         rule,

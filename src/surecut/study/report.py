@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from surecut._files import write_whole
 from surecut.study import NAMES, get_experiment
-from surecut.study.experiment import Verdict
+from surecut.study.experiment import Finding
 from surecut.study.store import RESULTS, Store, StoreError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _chapter(name: str, out: Path) -> Chapter:
 def summary(chapters: list[Chapter]) -> str:
     """How many claims have which verdict."""
     verdicts = [claim.verdict for chapter in chapters for claim in chapter.claims]
-    counts = ", ".join(f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict)
+    counts = ", ".join(f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Finding)
     return f"Of {len(verdicts)} claims, {counts}."
 
 
@@ -94,7 +94,7 @@ def exceptions(chapters: list[Chapter]) -> list[tuple[str, str]]:
         (chapter.experiment.name, f"{claim.verdict.value}: {claim.text}")
         for chapter in chapters
         for claim in chapter.claims
-        if claim.verdict is not Verdict.HOLDS
+        if claim.verdict is not Finding.HOLDS
     ]
 
 
