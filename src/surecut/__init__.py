@@ -9,7 +9,7 @@ from surecut._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
-    from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning
+    from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning, UnknownLabelWarning
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.classifier.plug_in import PlugInClassifier
@@ -41,6 +41,7 @@ _HOME = {
     "PositiveClassWarning": "surecut.positive_class",
     "AbsentPositiveWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
+    "UnknownLabelWarning": "surecut._warnings",
     "ScoreSketch": "surecut.sources.sketch",
     "SketchCut": "surecut.sources.sketch",
     "SourceChangedError": "surecut.core.search",
@@ -73,6 +74,7 @@ __all__ = [
     "ScoreTally",
     "SketchCut",
     "SourceChangedError",
+    "UnknownLabelWarning",
     "apply_frame",
     "certify",
     "datasets",

@@ -7,7 +7,11 @@ import warnings
 
 
 class MissingRowsWarning(UserWarning):
-    """Rows without a score, a label or a weight were left out, as asked."""
+    """Rows without a score, a label or a weight were left out, or predicted negative."""
+
+
+class UnknownLabelWarning(UserWarning):
+    """Rows have a label, or belong to a group, that the cut does not know: they were predicted negative."""
 
 
 class AbsentPositiveWarning(UserWarning):

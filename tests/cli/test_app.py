@@ -157,20 +157,11 @@ class TestApply:
 
     def test_rows_without_a_score(self, cut, tmp_path):
         (tmp_path / "new.csv").write_text("id,p\na,0.9\nb,\nc,nan\nd,inf\n")
-        message = run("apply", tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv", code=1).output
-        assert "2 rows of" in message
-        run(
-            "apply",
-            tmp_path / "new.csv",
-            "--cut",
-            cut,
-            "--out",
-            tmp_path / "o.csv",
-            "--missing",
-            "negative",
-            "--name",
-            "hit",
-        )
+        options = [tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv", "--name", "hit"]
+        message = run("apply", *options, "--missing", "error", code=1).output
+        assert "2 of 4 rows have no score in 'p': fill them, or say --missing negative" in message.replace("\n", " ")
+        assert not (tmp_path / "o.csv").exists()
+        assert "note: 2 of 4 rows have no score in 'p': they are predicted negative" in run("apply", *options).stderr
         assert (tmp_path / "o.csv").read_text().splitlines() == [
             "id,p,hit",
             "a,0.9,true",
@@ -379,9 +370,9 @@ class TestLabels:
         out = ["--out", tmp_path / "o.csv"]
         assert "say with --by" in run("apply", tagged, "--cut", tmp_path / "many.json", *out, code=1).output
         assert "leave out --by" in run("apply", tagged, "--cut", cut, "--by", "tag", *out, code=1).output
-        assert (
-            "none of the 3" in run("apply", tagged, "--cut", tmp_path / "many.json", "--by", "p", *out, code=1).output
-        )
+        wrong = [tagged, "--cut", tmp_path / "many.json", "--by", "p", *out]
+        assert "label in 'p' that is none of" in run("apply", *wrong, "--unknown", "error", code=1).output
+        assert "2,000 of 2,000 rows have a label in 'p'" in run("apply", *wrong).stderr
         for command in ("check", "certify"):
             assert "say with --by" in run(command, tagged, "--cut", tmp_path / "many.json", code=1).output
             assert "leave out --by" in run(command, tagged, "--cut", cut, "--by", "tag", code=1).output
@@ -605,10 +596,10 @@ def test_ctrl_c_gets_a_word_and_its_code(file, monkeypatch):
 
     for stopped in (KeyboardInterrupt(), RuntimeError("Query interrupted")):
 
-        def stop(*_, stopped=stopped):
+        def stop(*_, stopped=stopped, **__):
             raise stopped
 
-        monkeypatch.setattr(files.Table, "_described", stop)
+        monkeypatch.setattr(files.Table, "column", stop)
         assert "surecut: stopped" in run("tune", file, code=130).output
 
 

@@ -47,7 +47,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("how", WRITTEN)
-def test_csv_as_strangers_write_it(tmp_path, how, same):
+def test_csv_as_other_programs_write_it(tmp_path, how, same):
     path = tmp_path / "rows.csv"
     path.write_text(WRITTEN[how])
     cut = tune_frame(path, label="label", score="score")
@@ -58,7 +58,7 @@ def test_csv_as_strangers_write_it(tmp_path, how, same):
     assert by_label.thresholds.tolist() == [cut.threshold] * 2
 
 
-def test_percent_signs_are_told(tmp_path, same):
+def test_percent_signs_are_reported(tmp_path, same):
     path = tmp_path / "rows.csv"
     path.write_text("score,label\n12.5%,0\n50%,0\n37.5 %,1\n75%,1\n")
     with pytest.warns(PercentWarning, match="score is in percent in .*rows.csv: it is divided by 100"):
@@ -68,17 +68,16 @@ def test_percent_signs_are_told(tmp_path, same):
 UNREADABLE = {
     "text": ("score,label\nabc,0\n0.5,1\n", ValueError, "column 'score' must hold numbers, but 1 rows do not.*'abc'"),
     "some percent": ("score,label\n5%,0\n0.5,1\n", ValueError, "has a percent sign in 1 of 2 rows only"),
-    "late text": ("score,label\n" + "0.1,0\n0.7,1\n" * 20_000 + "n/a,1\n", OSError, r"cannot read .*rows.csv.*\n.*n/a"),
-    "ragged": ("score,label\n0.5,0\n0.5,0,7\n0.7,1\n", ValueError, "was read as a single column.* number of fields"),
+    "late text": ("score,label\n" + "0.1,0\n0.7,1\n" * 20_000 + "n/a,1\n", ValueError, "1 rows do not, such as 'n/a'"),
+    "ragged": ("score,label\n0.5,0\n0.5,0,7\n0.7,1\n", ValueError, "line 3 of .*rows.csv has 3 fields, but its header"),
     "empty": ("", ValueError, "rows.csv is empty"),
     "no rows": ("score,label\n", ValueError, "holds no rows"),
-    "not UTF-8": ("score,label,n\xe9\n0.1,0,\xe9\n0.7,1,a\n", OSError, "cannot read .*rows.csv(.|\n)*not utf-8"),
-    "dates": ("score,label\n2020-01-01,0\n2021-01-01,1\n", TypeError, "score must be numbers, got values of type date"),
+    "dates": ("score,label\n2020-01-01,0\n2021-01-01,1\n", TypeError, "score must be numbers, got values of type DATE"),
 }
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_what_cannot_be_read_is_told(tmp_path, what):
+def test_what_cannot_be_read_is_explained(tmp_path, what):
     content, kind, message = UNREADABLE[what]
     (tmp_path / "rows.csv").write_bytes(content.encode("latin-1"))
     with pytest.raises(kind, match=message):

@@ -50,11 +50,11 @@ class Missing(StrEnum):
     drop = "drop"
 
 
-class MissingScore(StrEnum):
-    """What to predict for rows that lack a score."""
+class Unpredicted(StrEnum):
+    """What to do with rows that a cut cannot predict."""
 
-    error = "error"
     negative = "negative"
+    error = "error"
 
 
 class Average(StrEnum):
@@ -84,8 +84,8 @@ FILE = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="CSV, TSV, Parquet or JSON lines, also as .gz; a quoted pattern such as 'day-*.csv'; or - for standard "
-        "input.",
+        help="CSV, TSV, Parquet or JSON lines, also as .gz or .zst; a quoted pattern such as 'day-*.csv'; a folder; a "
+        "URL; or - for standard input.",
     ),
 ]
 LABEL = Annotated[
@@ -170,6 +170,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
             raise
         said = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", sentence(error))
         said = re.sub(r"\b(method|weights)='(\w+)'", r"--\1 \2", said)  # as one says it here
+        said = re.sub(r'\bpass (missing|unknown)="(\w+)"', r"say --\1 \2", said)
         said = said.replace("held_out=True", "--held-out").replace("held_out=False", "--not-held-out")
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
@@ -345,11 +346,15 @@ def apply(
         ),
     ] = None,
     missing: Annotated[
-        MissingScore,
+        Unpredicted, typer.Option(metavar="negative|error", help="Rows without a score: negative, or an error.")
+    ] = Unpredicted.negative,
+    unknown: Annotated[
+        Unpredicted,
         typer.Option(
-            metavar="error|negative", help="Rows without a score: an error, or negative, not predicted positive."
+            metavar="negative|error",
+            help="With --by: rows of a label that the cut does not know: negative, or an error.",
         ),
-    ] = MissingScore.error,
+    ] = Unpredicted.negative,
 ) -> None:
     """Add a column that says which rows are cut positive."""
     with _explained(context):
@@ -358,9 +363,8 @@ def apply(
         from surecut.cli.files import Table, require_apart
 
         require_apart(file, {"--out": out}, cut)
-        copies_text = out.suffix.lower() in (".csv", ".tsv")
-        with printing.working(f"applying the cut to {file}"), Table(file, as_text=copies_text, exact=True) as opened:
-            rows, flagged = apply_cut(
+        with printing.working(f"applying the cut to {file}"), Table(file) as opened:
+            found = apply_cut(
                 opened,
                 cut,
                 out,
@@ -369,9 +373,10 @@ def apply(
                 name=name,
                 negative=negative,
                 missing=missing.value,
+                unknown=unknown.value,
             )
         printing.notes(opened.notes)
-        printing.line(f"{rows:,} rows with column {name!r}, {flagged:,} of them positive: {out}")
+        printing.line(f"{found.rows:,} rows with column {name!r}, {found.positive:,} of them positive: {out}")
 
 
 @app.command(epilog="Example:\nsurecut certify fresh.csv --cut cut.json --label y --score p")

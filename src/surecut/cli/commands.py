@@ -8,18 +8,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.counts import require_whole
 from surecut.cli import printing
-from surecut.cli.files import SCORE_NAMES, missing_sql
+from surecut.cli.files import SCORE, SCORE_NAMES, key_names
 from surecut.cli.positives import TableError
 from surecut.core.tally import ScoreTally
-from surecut.decisions import saving, sql
+from surecut.decisions import saving
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.sources.applying import AppliedCut, Unpredicted
+from surecut.sources.columns import Columns
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import tune_frame
 from surecut.tuning.labels import tune_tallies
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
     from surecut.metrics import Metric
     from surecut.report import LabelsSummary, Summary
+    from surecut.sources.applying import Predictions
+
+PREDICTED = "surecut: predicted"
 
 LIKELY = 0.95
 """The confidence of a page's band, where none is asked for."""
@@ -163,8 +169,8 @@ def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
     """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
     tallies = dict(zip(map(str, found.group_names), _tallies_by(found), strict=True))
     names = [str(label) for label in cut.labels]
-    if strangers := sorted(set(tallies) - set(names)):
-        raise TableError(f"{len(strangers):,} labels of the file are none of the cut's {len(cut):,}: {strangers[0]!r}")
+    if unknown := sorted(set(tallies) - set(names)):
+        raise TableError(f"{len(unknown):,} labels of the file are none of the cut's {len(cut):,}: {unknown[0]!r}")
     if lacking := [name for name in names if name not in tallies]:
         raise TableError(
             f"{len(lacking):,} of the cut's {len(cut):,} labels have no row in the file, such as {lacking[0]!r}: "
@@ -202,71 +208,45 @@ def apply_cut(
     name: str,
     negative: str | None,
     missing: str,
-) -> tuple[int, int]:
-    """Copy a table with a column that says which rows are cut positive; return the numbers of rows and of those.
+    unknown: str,
+) -> Predictions:
+    """Copy a table with a column that says which rows are cut positive; return the numbers of rows.
 
-    The column holds true and false, or the cut's positive label and the `negative` one. A row without a score is an
-    error, or negative, as `missing` says.
+    The column holds true and false, or the cut's positive label and the `negative` one.
     """
-    column = table.column(score, "score", SCORE_NAMES)
-    number = table.number(column)
-    without_score = missing_sql(number, is_number=True)
-    lacking = table.count(without_score)
-    if lacking and missing == "error":
-        raise TableError(
-            f"{lacking:,} rows of {table.name} have no score in {column!r}: fill them, or say --missing negative, "
-            "which does not predict them positive"
-        )
+    unpredicted = Unpredicted(missing, unknown)
     cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
-    if isinstance(cut, Cut):
-        predicted = _predicted(cut, path, number, by)
-    else:
-        predicted = _predicted_by(table, cut, path, number, by)
-    predicted = f"(NOT {without_score} AND {predicted})"
-    flagged = table.count(predicted)
+    _require_keys(cut, path, by)
+    column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
+    positive = "1" if cut.pos_label is None else str(cut.pos_label)
+    if positive == negative:
+        raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
+    rows = table.with_score(column, keys, as_text=out.suffix.lower() in (".csv", ".tsv"))
+    applied = AppliedCut.of(nw.from_native(rows), cut, Columns(SCORE, SCORE, by=tuple(key_names(keys))))
+    with table.files.reading():
+        found = applied.counted()
+    table.notes += [sentence for _, sentence in unpredicted.settle(found, column, keys)]
+    predicted = quoted(PREDICTED)
     if negative is not None:
-        positive = "1" if cut.pos_label is None else str(cut.pos_label)
-        if positive == negative:
-            raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
         predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
-    return table.write({name: predicted}, out, looks_up=isinstance(cut, MultilabelCut)), flagged
+    table.write({name: predicted}, applied.with_column(PREDICTED), out, sort=bool(keys))
+    return found
 
 
-def _predicted(cut: Cut, path: Path, number: str, by: Sequence[str]) -> str:
-    if by:
-        raise ValueError(f"{path} holds a single cut: leave out --by")
-    return sql.reaches(number, cut.threshold, sql.DIALECTS["duckdb"])
-
-
-def _predicted_by(table: Table, cut: MultilabelCut, path: Path, number: str, by: Sequence[str]) -> str:
-    """Each row by the threshold of its label; a label that the cut does not know is an error."""
-    names = [name if isinstance(name, tuple) else (name,) for name in cut.labels]
+def _require_keys(cut: Cut | MultilabelCut, path: Path, by: Sequence[str]) -> None:
+    """Raise unless `by` names the columns that the labels of a cut come from."""
+    if isinstance(cut, Cut):
+        if by:
+            raise ValueError(f"{path} holds a single cut: leave out --by")
+        return
     if not by:
         raise ValueError(f"{path} holds the cuts of {len(cut):,} labels: say with --by which column holds the label")
-    if len(by) != len(names[0]):
+    columns = len(cut.labels[0]) if isinstance(cut.labels[0], tuple) else 1
+    if len(by) != columns:
         raise ValueError(
-            f"the labels of {path} come from {len(names[0])} columns, such as {cut.labels[0]!r}: say --by as often, in "
-            "the same order"
+            f"the labels of {path} come from {columns} columns, such as {cut.labels[0]!r}: say --by as often, in the "
+            "same order"
         )
-    keys = [f"CAST({quoted(table.column(one, 'by'))} AS VARCHAR)" for one in by]
-    # The labels as one text each, since DuckDB looks up many labels quickly by one key; a length before each part
-    # keeps them apart.
-    label = " || ".join(f"(length({key}) || ':' || {key})" for key in keys)
-    texts = ["".join(f"{len(part)}:{part}" for part in map(_as_duckdb_writes, name)) for name in names]
-    table.connection.execute("CREATE OR REPLACE TEMP TABLE thresholds (label VARCHAR PRIMARY KEY, threshold DOUBLE)")
-    pairs = list(zip(texts, cut.thresholds.tolist(), strict=True))
-    table.connection.executemany("INSERT INTO thresholds VALUES (?, ?)", pairs)
-    if strangers := table.count(f"{label} IS NULL OR {label} NOT IN (SELECT label FROM thresholds)"):
-        raise TableError(
-            f"{strangers:,} rows of {table.name} have a label in {', '.join(map(repr, by))} that is none of the "
-            f"{len(cut):,} of the cut"
-        )
-    threshold = f"(SELECT threshold FROM thresholds WHERE thresholds.label = {label})"
-    return f"(CAST({number} AS DOUBLE) >= {threshold} AND {threshold} < 'inf')"
-
-
-def _as_duckdb_writes(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def positive_text(cut: Cut | MultilabelCut, asked: str | None) -> str | None:

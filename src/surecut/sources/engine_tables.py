@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
-from surecut.sources.columns import is_nan
 from surecut.sources.text_numbers import literal, quoted
 
 if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
 
-THRESHOLD, POSITION = "surecut_threshold", "surecut_position"
+THRESHOLD = "surecut_threshold"
 
 
 @contextmanager
@@ -35,29 +33,16 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
         yield _in_engine_of(frame, table).lazy()
 
 
-def with_thresholds(frame: Any, cut: MultilabelCut, score: Any, keys: tuple[str, ...], name: str) -> Any:
-    """The native frame with a column that says which rows reach the threshold of their group."""
-    labels = cut.label_parts(len(keys))
-    reached = [(*label, t) for label, t in zip(labels, cut.thresholds.tolist(), strict=True) if t < math.inf]
-    columns = {column: [row[part] for row in reached] for part, column in enumerate((*keys, THRESHOLD))}
-    eager = isinstance(frame, nw.DataFrame)
-    if eager:
-        frame = frame.with_row_index(POSITION)  # joins do not keep the order of rows in all engines
-    joined = frame.join(_thresholds_beside(frame, columns, keys), on=list(keys), how="left")
-    reaches = (score >= nw.col(THRESHOLD)) & ~is_nan(score)
-    added = joined.with_columns(nw.when(reaches).then(nw.lit(True)).otherwise(nw.lit(False)).alias(name))
-    if eager:
-        added = added.sort(POSITION).drop(POSITION)
-    return nw.to_native(added.drop(THRESHOLD))
-
-
-def _thresholds_beside(frame: Any, columns: dict[str, list[Any]], keys: tuple[str, ...]) -> Any:
+def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...]) -> Any:
+    """The labels of a cut in columns named as the frame's keys, with their thresholds, in the engine of the frame."""
+    rows = [(*label, t) for label, t in zip(cut.label_parts(len(keys)), cut.thresholds.tolist(), strict=True)]
+    columns = {column: [row[part] for row in rows] for part, column in enumerate((*keys, THRESHOLD))}
     engine = frame.implementation
     if engine.is_duckdb():
         relation = nw.to_native(frame)
         types = dict(zip(relation.columns, map(str, relation.types), strict=True)) | {THRESHOLD: "DOUBLE"}
         listed = (
-            f"unnest(CAST([{', '.join(map(literal, map(str, column)))}] AS {types[name]}[])) AS {quoted(name)}"
+            f"unnest(TRY_CAST([{', '.join(map(literal, map(str, column)))}] AS {types[name]}[])) AS {quoted(name)}"
             for name, column in columns.items()
         )
         return nw.from_native(relation.query("surecut_frame", f"SELECT {', '.join(listed)}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +14,10 @@ from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, not_doubles
 from surecut._warnings import warn_caller
 from surecut.core.settings import settings
 from surecut.sources.batches import Range
+from surecut.sources.column_types import NOTHING, common_type
 from surecut.sources.columns import Columns
-from surecut.sources.paths import NOTHING, Opened, common_type, files_of, opened_csv, opened_parquet
-from surecut.sources.text_numbers import quoted, text_numbers
+from surecut.sources.files import Files, connected
+from surecut.sources.text_numbers import quoted
 
 
 @dataclass(frozen=True)
@@ -128,99 +128,41 @@ class DuckReader:
         return relation.project(", ".join(selected))
 
 
-@dataclass(frozen=True)
-class FileReader:
-    """Parquet or CSV files, in an embedded DuckDB of their own."""
+def open_files(files: Files, columns: Columns, whole: bool = False) -> Any:
+    """A relation of the columns that are needed, or of `whole` rows.
 
-    path: str
-    columns: Columns
-
-    @cached_property
-    def _reader(self) -> DuckReader:
-        with _told(self.path):
-            numbers = (self.columns.score, self.columns.weight)
-            return DuckReader(open_files(self.path, numbers, self.columns.names), self.columns)
-
-    @property
-    def schema(self) -> pa.Schema:
-        reader = self._reader
-        with _told(self.path):
-            return reader.schema
-
-    def read(self, within: Range | None = None) -> Iterator[pa.RecordBatch]:
-        with _told(self.path):
-            yield from self._reader.read(within)
-
-
-class _told:
-    """What DuckDB says of a file that cannot be read, as an `OSError` that names the file."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        import duckdb
-
-        ours = isinstance(error, FileNotFoundError | duckdb.BinderException)
-        if isinstance(error, duckdb.Error | pa.ArrowException | OSError) and not ours:
-            reason = str(error).split("\n\n")[0]  # what follows are DuckDB's settings
-            raise OSError(f"cannot read {self._path}: {reason}") from error
-
-
-def open_files(path: str, numbers: Iterable[str | None] = (), needed: Iterable[str] | None = None) -> Any:
-    """A relation over a Parquet or CSV file, a glob of them, or a folder of Parquet files.
-
-    A column that has different types in different files gets one that holds all its values. Where there is none, it is
-    an error if the column is `needed`, as all are unless said otherwise. Columns that should be `numbers` are read as
-    such where a CSV file has them as text.
+    Scores and weights are numbers. Of CSV and JSON lines the columns that are needed are read once, and kept; whole
+    rows are read when the relation is.
     """
-    files = files_of(path)
-    names = {one.lower().removesuffix(".gz").removesuffix(".zst") for one in files}
-    connection = _connected()
-    numbers = tuple(numbers)
-    is_parquet = all(name.endswith((".parquet", ".pq")) for name in names)
-    if is_parquet:
-        opened = opened_parquet(connection, files)
-    elif all(name.endswith((".csv", ".tsv", ".txt")) for name in names):
-        opened = _opened_csv(connection, path, files, numbers)
+    needed = None if whole else columns.names
+    files.require(needed)
+    columns.require_in(files.types)
+    if needed is None:
+        files.settle()
     else:
-        raise ValueError(
-            f"expected Parquet or CSV files (.parquet, .pq, .csv, .tsv, .txt), all of one kind, got {path}"
-        )
-    opened.require(needed)
-    relation = connection.sql(f"SELECT * FROM {opened.sql}")
-    return relation if is_parquet else _with_numbers(path, relation, numbers)
+        files.require_rows()
+        if files.kind != "parquet":
+            files.keep(needed)
+    selected = {name: files.typed(name) for name in needed or files.types}
+    if files.kind == "csv" and columns.label != columns.score and not isinstance(columns.pos_label, str):
+        selected[columns.label] = _as_boolean(files, columns.label)
+    for column in (columns.score, columns.weight):
+        if column is not None:
+            number = files.number(column)
+            selected[column] = number.sql
+            if number.in_percent:
+                warn_caller(f"{column} is in percent in {files.name}: it is divided by 100", PercentWarning)
+    listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in selected.items())
+    return files.connection.sql(f"SELECT {listed} FROM {files.sql}")
 
 
-def _opened_csv(connection: Any, path: str, files: list[str], numbers: Iterable[str | None]) -> Opened:
-    for one in files:
-        if os.path.isfile(one) and os.path.getsize(one) == 0:
-            raise ValueError(f"{one} is empty: at least a header and one row are needed")
-    opened = opened_csv(connection, files, numbers)
-    columns = list(opened.types)
-    if len(columns) == 1 and any(mark in columns[0] for mark in ",;\t|"):
-        raise ValueError(
-            f"{path} was read as a single column, {columns[0]!r}: see whether all its lines have the same "
-            "number of fields"
-        )
-    return opened
-
-
-def _with_numbers(path: str, relation: Any, numbers: Iterable[str | None]) -> Any:
-    """The relation with some columns of text as numbers."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    replaced = []
-    for column in numbers:
-        if column is None or types.get(column) != "VARCHAR":
-            continue
-        found = text_numbers(column, lambda select: relation.aggregate(select).fetchall()[0])
-        if found.in_percent:
-            warn_caller(f"{column} is in percent in {path}: it is divided by 100", PercentWarning)
-        replaced.append(f"{found.sql} AS {quoted(column)}")
-    return relation.project(f"* REPLACE ({', '.join(replaced)})") if replaced else relation
+def _as_boolean(files: Files, column: str) -> str:
+    """Labels of a CSV file; words that mean true and false are booleans, which need no `pos_label`."""
+    if files.types[column] != "VARCHAR":
+        return files.typed(column)
+    value = f"TRY_CAST(trim({quoted(column)}) AS BOOLEAN)"
+    filled, words = files.ask(f"count(*) FILTER (trim({quoted(column)}) <> ''), count({value})")
+    return value if filled == words else quoted(column)
 
 
 class PercentWarning(UserWarning):
@@ -230,7 +172,7 @@ class PercentWarning(UserWarning):
 def open_data_set(data_set: Any, needed: Iterable[str] | None = None) -> Any:
     """A relation over a PyArrow data set; types have to fit in the columns that are `needed`, if not in all."""
     _require_wide_types(data_set, data_set.schema.names if needed is None else needed)
-    return _connected().from_arrow(data_set)
+    return connected().from_arrow(data_set)
 
 
 def _require_wide_types(data: Any, columns: Iterable[str]) -> None:
@@ -284,15 +226,6 @@ def _duckdb_type(kind: pa.DataType) -> str:
         pa.float64(): "DOUBLE",
     }
     return names.get(kind, str(kind))
-
-
-def _connected() -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET preserve_insertion_order = false")
-    connection.execute("SET enable_progress_bar = false")
-    return connection
 
 
 def arrow_reader(relation: Any) -> pa.RecordBatchReader:

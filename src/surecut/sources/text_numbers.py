@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from surecut._inputs import LARGEST_EXACT_INTEGER
 from surecut.decisions.sql import DIALECTS
 
 DUCKDB = DIALECTS["duckdb"]
+
+BEYOND_DOUBLES = ", beyond 2**53, where float64 cannot tell neighbours apart: rescale or rank the scores"
+"""What is wrong with an integer that has no double of its own."""
 
 
 class TextNumbers(NamedTuple):
@@ -29,6 +33,12 @@ def literal(text: str) -> str:
     return DUCKDB.literal(text)
 
 
+def beyond_doubles_sql(text: str) -> str:
+    """SQL that is true where a text is an integer that has no double of its own."""
+    is_long = f"length({text}) > 15 AND NOT contains({text}, '.') AND regexp_full_match({text}, '[+-]?[0-9]+')"
+    return f"({is_long} AND abs(TRY_CAST({text} AS DOUBLE)) > {LARGEST_EXACT_INTEGER})"
+
+
 def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
     """Look at all of a column and say how to read it; a `ValueError` says which text is no number.
 
@@ -48,15 +58,17 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
     has_comma = f"{is_filled} AND contains({bare}, ',')"
     # 3,185 may be a little more than three, or three thousand; 0,185 and 3,18 can only be the former
     says_decimal = f"{has_comma} AND NOT regexp_full_match({bare}, '[+-]?[1-9][0-9]{{0,2}},[0-9]{{3}}')"
-    rows, percents, plains, commas, strange, decimals, written, points, pointed = ask(
+    is_too_large = f"{is_filled} AND {beyond_doubles_sql(bare)}"
+    rows, percents, plains, commas, other, decimals, written, points, pointed, too_large = ask(
         f"count(*) FILTER ({is_filled}), count(*) FILTER ({is_filled} AND ends_with({text}, '%')), "
         f"count({plain}) FILTER ({is_filled}), count({comma}) FILTER ({is_filled}), "
         f"any_value({name}) FILTER ({is_filled} AND {comma} IS NULL), "
         f"count(*) FILTER ({says_decimal}), any_value({name}) FILTER ({has_comma}), "
-        f"count(*) FILTER ({is_filled} AND contains({bare}, '.')), any_value({name}) FILTER (contains({bare}, '.'))"
+        f"count(*) FILTER ({is_filled} AND contains({bare}, '.')), any_value({name}) FILTER (contains({bare}, '.')), "
+        f"any_value({bare}) FILTER ({is_too_large})"
     )
     if commas < rows:
-        raise ValueError(f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {strange!r}")
+        raise ValueError(f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {other!r}")
     if 0 < percents < rows:
         raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
     if plains < rows and (points or not decimals):
@@ -65,5 +77,7 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
             f"column {column!r} holds numbers such as {written!r}{beside}: is the comma a decimal one, or does it part "
             "thousands? Write decimal points, and no marks between thousands"
         )
+    if too_large is not None:
+        raise ValueError(f"{column} holds the integer {too_large}{BEYOND_DOUBLES}")
     number = plain if plains == rows else comma
     return TextNumbers(f"CASE WHEN {is_filled} THEN {number} {'/ 100 ' if percents else ''}END", bool(percents))

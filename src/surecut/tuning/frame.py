@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,12 @@ import numpy as np
 
 from surecut._inputs import as_labels, as_scores, as_weights
 from surecut._missing import Missing
+from surecut._warnings import warn_caller
 from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.sources.columns import Columns, is_nan
+from surecut.sources.columns import Columns
 from surecut.tuning.labels import NO_SAMPLES, tune_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.tune import tune
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.sources.engines import EngineRows
 
-ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path or glob of Parquet or CSV files"
+ACCEPTED = (
+    "a pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis frame, or the path of Parquet, CSV or JSON lines files"
+)
 
 READ_ONCE = ("RecordBatchReader", "Scanner")
 """What of PyArrow may be gone after one pass."""
@@ -61,8 +64,9 @@ def tune_frame(
     ----------
     frame
         A pandas or Polars frame (eager or lazy), a PyArrow table or data set, a DuckDB relation, a Dask, PySpark
-        (classic or Connect) or Ibis frame, or a path: a Parquet or CSV file, a glob of them, or a folder of Parquet
-        files.
+        (classic or Connect) or Ibis frame, or a path: a file, a glob of files, a folder, or a URL. Files are Parquet,
+        CSV (also TSV and TXT) or JSON lines, the latter two also as ``.gz`` or ``.zst``. A folder means its Parquet
+        files at any depth, or else its CSV or JSON lines files. Folders such as ``day=1`` are columns.
     label, score, weight
         Names of columns. Scores are numbers, weights are finite and not negative.
     metric
@@ -107,14 +111,15 @@ def tune_frame(
         missing=missing,
     )
     columns = Columns(score, label, weight, keys, pos_label)
-    if not keys:
-        return request.named(tune(_source(frame, columns, request), request))
-    if average == "samples":
+    if keys and average == "samples":
         raise ValueError(NO_SAMPLES)
-    from surecut.sources.engines import EngineGroups
+    with _opened(frame) as opened:
+        if not keys:
+            return request.named(tune(_source(opened, columns, request), request))
+        from surecut.sources.engines import EngineGroups
 
-    groups = EngineGroups(_engine_rows(frame, columns, request))
-    return request.named(tune_labels(groups, request, groups.names))
+        groups = EngineGroups(_engine_rows(opened, columns, request))
+        return request.named(tune_labels(groups, request, groups.names))
 
 
 def tally_frame(
@@ -130,59 +135,85 @@ def tally_frame(
     <ScoreTally of 4 rows, 2 positive, 4 distinct scores>
     """
     request = Request.of("accuracy", pos_label=pos_label, missing=missing)
-    tally: ScoreTally = _source(frame, Columns(score, label, weight, (), pos_label), request).tally()
+    with _opened(frame) as opened:
+        tally: ScoreTally = _source(opened, Columns(score, label, weight, (), pos_label), request).tally()
     return replace(tally, pos_label=pos_label)
 
 
 def apply_frame(
-    frame: Any, cut: Cut | MultilabelCut, *, score: str, by: str | Sequence[str] | None = None, name: str = "predicted"
+    frame: Any,
+    cut: Cut | MultilabelCut,
+    *,
+    score: str,
+    by: str | Sequence[str] | None = None,
+    name: str = "predicted",
+    missing: str = "negative",
+    unknown: str = "negative",
 ) -> Any:
     """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
 
-    A row without a score (null or NaN) is not predicted positive, on any engine: the column is False there, never null.
-    It is lazy, and cannot raise as `Cut.predict` does. With a `MultilabelCut`, `by` names the columns that its labels
-    come from; rows of a group that it does not know are not predicted positive. The path of a file and a PyArrow data
-    set give a DuckDB relation.
+    Parameters
+    ----------
+    frame
+        As in `tune_frame`. The path of files and a PyArrow data set give a DuckDB relation.
+    cut
+        The decision of `tune_frame`, or of any other function.
+    score
+        The name of the column of scores.
+    by
+        With a `MultilabelCut`: the names of the columns that its labels come from, in their order.
+    name
+        The name of the new column, of booleans.
+    missing
+        Rows without a score (null or NaN): ``"negative"`` predicts them negative, ``"error"`` counts them first, by a
+        query of its own, and raises.
+    unknown
+        With `by`: rows of a label that the cut does not know, ``"negative"`` or ``"error"`` likewise.
 
+    Returns
+    -------
+    frame
+        Of the same kind. The new column is true or false, never null, on any engine.
+
+    Warns
+    -----
+    MissingRowsWarning, UnknownLabelWarning
+        Where such rows are predicted negative, and were counted: those of a frame in memory are. A lazy frame is not
+        read here, and cannot tell.
+
+    Examples
+    --------
     >>> import pandas
     >>> frame = pandas.DataFrame({"clicked": [0, 0, 1, 1], "score": [0.125, 0.5, 0.375, 0.75]})
     >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
     [False, True, True, True]
     """
+    from surecut.sources.applying import AppliedCut, Unpredicted
+
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    wrapped = _wrapped(frame, score)
-    columns = wrapped.collect_schema().names()
-    Columns(score, score, by=keys).require_in(columns)
-    if name in columns:
-        raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
-    value = nw.col(score).cast(nw.Float64)
-    if not isinstance(cut, Cut):
-        if not keys:
-            raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
-        from surecut.sources.engine_tables import with_thresholds
-
-        return with_thresholds(wrapped, cut, value, keys, name)
-    if keys:
-        raise ValueError("by= goes with a MultilabelCut; this cut has one threshold for all rows")
-    return nw.to_native(wrapped.with_columns(_accepted(value, cut.threshold).alias(name)))
-
-
-def _accepted(value: Any, threshold: float) -> Any:
-    """Whether a score reaches a threshold; engines disagree about NaN and null, and both do not."""
-    if threshold == math.inf:
-        return nw.lit(False)
-    return nw.when((value >= threshold) & ~is_nan(value)).then(nw.lit(True)).otherwise(nw.lit(False))
+    unpredicted = Unpredicted(missing, unknown)
+    asked = Columns(score, score, by=keys)
+    with _opened(frame) as opened:
+        wrapped = _wrapped(opened, asked, whole=True)
+        columns = wrapped.collect_schema().names()
+        asked.require_in(columns)
+        if name in columns:
+            raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
+        applied = AppliedCut.of(wrapped, cut, asked)
+        if unpredicted.may_raise or isinstance(wrapped, nw.DataFrame):
+            for category, sentence in unpredicted.settle(applied.counted(), score, keys):
+                warn_caller(sentence, category)
+        return applied.with_column(name)
 
 
 def _source(frame: Any, columns: Columns, request: Request) -> Any:
     """The rows of a frame, as a search can ask for them."""
-    frame = _native(frame)
     reader = _reader(frame, columns)
     if reader is not None:
         from surecut.sources.batches import BatchSource
 
         return BatchSource(reader, columns, request.missing, request.objectives)
-    wrapped = _wrapped(frame)
+    wrapped = _wrapped(frame, columns)
     if isinstance(wrapped, nw.DataFrame):
         return _array_source(wrapped, columns, request)
     from surecut.sources.engines import EngineSource
@@ -193,13 +224,19 @@ def _source(frame: Any, columns: Columns, request: Request) -> Any:
 def _engine_rows(frame: Any, columns: Columns, request: Request) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
-    wrapped = _wrapped(frame, columns.score, columns.weight, needed=columns.names)
+    wrapped = _wrapped(frame, columns)
     return EngineRows(wrapped.lazy(), columns, request.missing, request.metrics)
 
 
-def _native(frame: Any) -> Any:
-    """The frame itself, of a kind that can be asked more than once."""
+@contextmanager
+def _opened(frame: Any) -> Iterator[Any]:
+    """The frame itself, of a kind that can be asked more than once; a path as the files that it means."""
     frame = nw.to_native(frame, pass_through=True)
+    if isinstance(frame, (str, os.PathLike)):
+        files = _readers("files").Files(os.fspath(frame))
+        with files.reading():
+            yield files
+        return
     home, kind = _home(frame)
     if home == "pyarrow" and kind in READ_ONCE:
         raise TypeError(
@@ -209,8 +246,8 @@ def _native(frame: Any) -> Any:
     if home == "pyarrow" and kind == "RecordBatch":
         import pyarrow
 
-        return pyarrow.Table.from_batches([frame])
-    return frame
+        frame = pyarrow.Table.from_batches([frame])
+    yield frame
 
 
 def _home(frame: Any) -> tuple[str, str]:
@@ -222,16 +259,19 @@ def _is_data_set(frame: Any) -> bool:
     return _home(frame)[0] == "pyarrow" and _home(frame)[1].endswith("Dataset")
 
 
-def _wrapped(frame: Any, *numbers: str | None, needed: list[str] | None = None) -> Any:
+def _is_files(frame: Any) -> bool:
+    return _home(frame) == ("surecut", "Files")
+
+
+def _wrapped(frame: Any, columns: Columns, whole: bool = False) -> Any:
     """The frame as narwhals has it; what is not a frame but can be asked is opened in DuckDB.
 
-    `needed` are the columns that will be asked for, None if all may be.
+    All columns are there if `whole` rows are asked for, otherwise only those that are needed may be.
     """
-    frame = _native(frame)
-    if isinstance(frame, (str, os.PathLike)):
-        frame = _readers("files").open_files(os.fspath(frame), numbers, needed)
+    if _is_files(frame):
+        frame = _readers("files").open_files(frame, columns, whole)
     elif _is_data_set(frame):
-        frame = _readers("a data set by groups").open_data_set(frame, needed)
+        frame = _readers("a data set by groups").open_data_set(frame, None if whole else columns.names)
     try:
         return nw.from_native(frame)
     except TypeError:
@@ -241,8 +281,9 @@ def _wrapped(frame: Any, *numbers: str | None, needed: list[str] | None = None) 
 def _reader(frame: Any, columns: Columns) -> Any:
     """What reads the frame as Arrow batches; None where it is not read but asked, or in memory already."""
     home, kind = _home(frame)
-    if isinstance(frame, (str, os.PathLike)):
-        return _readers("files").FileReader(os.fspath(frame), columns)
+    if _is_files(frame):
+        readers = _readers("files")
+        return readers.DuckReader(readers.open_files(frame, columns), columns)
     if home == "duckdb":
         return _readers(home).DuckReader(frame, columns)
     if (home, kind) == ("polars", "LazyFrame"):

@@ -1,0 +1,116 @@
+"""A cut beside the rows of a frame: which of them reach their threshold, lazily where the frame is lazy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+
+from surecut._inputs import check_missing
+from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
+from surecut.decisions.cut import Cut
+from surecut.sources.columns import Columns, is_nan
+from surecut.sources.engine_tables import THRESHOLD, thresholds_beside
+
+if TYPE_CHECKING:
+    from surecut.decisions.multilabel import MultilabelCut
+
+POSITION = "surecut_position"
+
+
+@dataclass(frozen=True)
+class Unpredicted:
+    """What happens to rows that a cut cannot predict: those without a score, and those of a label it does not know."""
+
+    missing: str = "negative"
+    unknown: str = "negative"
+
+    def __post_init__(self) -> None:
+        check_missing(self.missing, "negative", "error")
+        if self.unknown not in ("negative", "error"):
+            raise ValueError(f'unknown must be "negative" or "error", got {self.unknown!r}')
+
+    @property
+    def may_raise(self) -> bool:
+        return "error" in (self.missing, self.unknown)
+
+    def settle(self, found: Predictions, score: str, keys: tuple[str, ...]) -> list[tuple[type[Warning], str]]:
+        """Raise where such rows are an error; otherwise return what is to be said of them."""
+        labels = ", ".join(map(repr, keys))
+        no_score = f"{found.missing:,} of {found.rows:,} rows have no score in {score!r}"
+        no_threshold = f"{found.unknown:,} of {found.rows:,} rows have a label in {labels} that is none of the cut's"
+        if found.missing and self.missing == "error":
+            raise ValueError(f'{no_score}: fill them, or pass missing="negative" to predict them negative')
+        if found.unknown and self.unknown == "error":
+            raise ValueError(
+                f'{no_threshold}: tune on rows of these labels too, or pass unknown="negative" to predict them negative'
+            )
+        said: list[tuple[type[Warning], str]] = []
+        if found.missing:
+            said.append((MissingRowsWarning, f"{no_score}: they are predicted negative"))
+        if found.unknown:
+            said.append((UnknownLabelWarning, f"{no_threshold}: they are predicted negative"))
+        return said
+
+
+class Predictions(NamedTuple):
+    """How many rows there are, how many are predicted positive, and how many lack a score or a known label."""
+
+    rows: int
+    positive: int
+    missing: int
+    unknown: int
+
+
+@dataclass(frozen=True)
+class AppliedCut:
+    """The rows of a frame with their thresholds, and expressions of what they are."""
+
+    frame: Any
+    is_positive: Any
+    is_missing: Any
+    is_unknown: Any
+
+    @classmethod
+    def of(cls, frame: Any, cut: Cut | MultilabelCut, columns: Columns) -> AppliedCut:
+        """The frame is one of narwhals; `columns` names that of scores, and those that the cut's labels come from."""
+        score = nw.col(columns.score).cast(nw.Float64)
+        is_missing = _true(score.is_null() | is_nan(score))
+        if isinstance(cut, Cut):
+            if columns.by:
+                raise ValueError("by= goes with a MultilabelCut; this cut has one threshold for all rows")
+            never = cut.threshold == math.inf
+            reaches = nw.lit(False) if never else _true((score >= cut.threshold) & ~is_nan(score))
+            return cls(frame, reaches, is_missing, nw.lit(False))
+        if not columns.by:
+            raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
+        if isinstance(frame, nw.DataFrame):
+            frame = frame.with_row_index(POSITION)  # joins do not keep the order of rows in all engines
+        joined = frame.join(thresholds_beside(frame, cut, columns.by), on=list(columns.by), how="left")
+        threshold = nw.col(THRESHOLD)
+        reaches = (score >= threshold) & (threshold < math.inf) & ~is_nan(score)
+        return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()))
+
+    def with_column(self, name: str) -> Any:
+        """The native frame with a column that is true for positive rows, and false for all others."""
+        added = self.frame.with_columns(self.is_positive.alias(name)).drop(THRESHOLD, strict=False)
+        if isinstance(added, nw.DataFrame) and POSITION in added.columns:
+            added = added.sort(POSITION).drop(POSITION)
+        return nw.to_native(added)
+
+    def counted(self) -> Predictions:
+        """The rows, by one query."""
+        marked = self.frame.select(positive=self.is_positive, missing=self.is_missing, unknown=self.is_unknown)
+        counts = marked.select(
+            nw.len().alias("rows"),
+            *(nw.col(part).cast(nw.Int64).sum() for part in ("positive", "missing", "unknown")),
+        )
+        found = counts if isinstance(counts, nw.DataFrame) else counts.collect()
+        return Predictions(**{part: int(found[part].to_list()[0] or 0) for part in Predictions._fields})
+
+
+def _true(condition: Any) -> Any:
+    """A condition, false where it is null."""
+    return nw.when(condition).then(nw.lit(True)).otherwise(nw.lit(False))

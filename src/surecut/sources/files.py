@@ -1,0 +1,316 @@
+"""Files that DuckDB reads as one table: CSV, JSON lines and Parquet, one or many, here or on a server.
+
+DuckDB settles the types of a CSV file by its first rows, those of many files by the first file, and rounds what does
+not fit: 0.75 after twenty thousand integers reads 1. Therefore CSV is read as text, and a column gets a type that all
+its rows have; JSON lines are looked at as a whole; the types of Parquet files are compared.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surecut.sources.column_types import BITS, Opened, Types, described, joined
+from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
+from surecut.sources.text_numbers import (
+    BEYOND_DOUBLES,
+    TextNumbers,
+    beyond_doubles_sql,
+    quoted,
+    text_numbers,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SNIFFED_LINES = 30_000
+"""Lines of a CSV file: DuckDB finds its delimiter by some 20,000, and itself complains of a line further down."""
+SAMPLED_ROWS = 2_000
+"""Rows by which most columns are known not to be of a type."""
+TEXT = "VARCHAR"
+
+
+class Files:
+    """The files that a path means, open for reading as one table.
+
+    Parameters
+    ----------
+    path
+        A file, a pattern of files, a folder, or a URL.
+    name
+        What messages call it, if not by its path.
+    in_order
+        Whether rows are to be read in the order in which they are written, which takes longer.
+
+    Attributes
+    ----------
+    sql
+        What to select from.
+    types
+        The columns' types. Those of CSV files are text until `settle` is called.
+    conflicts
+        What is wrong with columns that are not in all files, or of types that have nothing in common.
+    """
+
+    def __init__(self, path: str, *, name: str | None = None, in_order: bool = False) -> None:
+        self.name = path if name is None else name
+        self.files = files_of(path)
+        self.kind = kind_of(self.files, self.name)
+        self.connection = connected(in_order)
+        self._typed: dict[str, str] = {}
+        with self.reading():
+            self.sql, self.types, self.conflicts = self._opened()
+            self._source = self.sql
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what DuckDB and PyArrow say of a file that cannot be read into an error that names it."""
+        import duckdb
+        import pyarrow
+
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+            if str(error).startswith(self._refusal):
+                raise
+            raise self._explained(error) from error
+
+    @property
+    def _refusal(self) -> str:
+        return f"cannot read {self.name}: "
+
+    def _explained(self, error: Exception) -> Exception:
+        """What to say of files that cannot be read: which line is to blame, if one is, or what DuckDB says."""
+        message = str(error)
+        if BEYOND_DOUBLES in message:
+            sentence = next(line for line in message.splitlines() if BEYOND_DOUBLES in line)
+            return ValueError(re.sub(r"^.*Error: ", "", sentence))
+        if self.kind == "csv":
+            try:
+                self._require_even_lines()
+            except ValueError as uneven:
+                return uneven
+        reason = " ".join(message.split("\n\n")[0].split())  # what follows are DuckDB's settings
+        if "magic bytes" in message or "too small to be a Parquet file" in message:
+            reason = f"it is not a complete Parquet file; was its writing or copying broken off? {reason}"
+        if any(map(is_remote, self.files)):
+            reason = f"{reason} (DuckDB reads addresses such as https:// and s3:// by extensions that it downloads)"
+        return OSError(f"{self._refusal}{reason}")
+
+    def require(self, columns: Iterable[str | None] | None = None) -> None:
+        """Raise where one of these columns, or any at all, is not of one type in all files."""
+        for column in self.conflicts if columns is None else columns:
+            if column in self.conflicts:
+                raise ValueError(self.conflicts[column])
+
+    def require_rows(self) -> None:
+        """Raise where there is nothing but names of columns."""
+        if not self.ask("count(*)")[0]:
+            raise ValueError(f"{self.name} holds no rows, only the columns {', '.join(map(repr, self.types))}")
+
+    def keep(self, columns: Iterable[str]) -> None:
+        """Read some columns once, and keep them: in memory, or in a temporary file of DuckDB if they do not fit."""
+        chosen = list(dict.fromkeys(columns))
+        names = ", ".join(map(quoted, chosen))
+        with self.reading():
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._source}")
+        self.sql = "kept"
+        self.settle(chosen)
+        for column, typed in self._typed.items():
+            change = f"ALTER {quoted(column)} SET DATA TYPE {self.types[column]} USING {typed}"
+            self.connection.execute(f"ALTER TABLE kept {change}")
+        self._typed = {}
+
+    def settle(self, columns: Iterable[str] | None = None) -> None:
+        """Give columns of CSV files, or all of them, a type that all their rows have."""
+        if self.kind != "csv":
+            return
+        chosen = self.types if columns is None else columns
+        texts = [name for name in chosen if self.types[name] == TEXT and name.casefold() not in self._folders]
+        candidates = {name: list(CANDIDATES) for name in texts}
+        for name, kind, count in self._of_other_types(candidates, f"(SELECT * FROM {self.sql} LIMIT {SAMPLED_ROWS})"):
+            if count:
+                candidates[name].remove(kind)
+        while likely := {name: kinds[:1] for name, kinds in candidates.items() if kinds}:
+            for name, kind, count in self._of_other_types(likely, self.sql):
+                if not count:
+                    self.types[name] = kind
+                    self._typed[name] = f"TRY_CAST(trim({quoted(name)}) AS {kind})"
+                    del candidates[name]
+                else:
+                    candidates[name].remove(kind)
+
+    def _of_other_types(self, kinds: dict[str, list[str]], source: str) -> list[tuple[str, str, int]]:
+        """Columns, types that they may have, and how many rows have another one."""
+        asked = [(name, kind) for name, candidates in kinds.items() for kind in candidates]
+        if not asked:
+            return []
+        counts = self.ask(", ".join(f"count(*) FILTER (NOT {_is_of_type(*one)})" for one in asked), source)
+        return [(name, kind, count) for (name, kind), count in zip(asked, counts, strict=True)]
+
+    def typed(self, column: str) -> str:
+        """SQL of a column in the type that it has."""
+        return self._typed.get(column, quoted(column))
+
+    def number(self, column: str) -> TextNumbers:
+        """SQL of a column as numbers: itself, or its text, which may have percent signs or decimal commas."""
+        kind = self.types[column]
+        if kind in (*BITS, "FLOAT", "DOUBLE", "BOOLEAN") or kind.startswith("DECIMAL"):
+            return TextNumbers(self.typed(column), in_percent=False)
+        if kind != TEXT:
+            raise TypeError(f"{column} must be numbers, got values of type {kind}")
+        return text_numbers(column, self.ask)
+
+    def ask(self, select: str, source: str | None = None) -> tuple[Any, ...]:
+        """Some aggregates of all rows."""
+        with self.reading():
+            (row,) = self.connection.execute(f"SELECT {select} FROM {source or self.sql}").fetchall()
+        return tuple(row)
+
+    def _opened(self) -> Opened:
+        self._folders = _folder_columns(self.files)
+        opened = self._opened_with("")
+        if self._folders & {name.casefold() for name in opened.conflicts}:  # day=1 beside day=all
+            return self._opened_with(", hive_types_autocast = false")
+        return opened
+
+    def _opened_with(self, options: str) -> Opened:
+        if self.kind == "csv":
+            return self._opened_csv(f"{options}, all_varchar = true")
+        if self.kind == "json":
+            every = f"{options}, sample_size = -1, maximum_sample_files = {len(self.files)}"
+            source = self._source_of(self.files, every + self._own_columns(every))
+            return Opened(source, described(self.connection, source), {})
+        return self._opened_parquet(options)
+
+    def _opened_csv(self, options: str) -> Opened:
+        import duckdb
+
+        try:
+            options += self._own_columns(options)
+            found = [self._described_csv(one, options) for one in self.files]
+        except duckdb.Error as error:
+            if "utf-8" not in str(error) or "encoding" in options or is_remote(self.files[0]):
+                raise
+            return self._opened_csv(f"{options}, encoding = '{_encoding_of(self.files[0])}'")
+        columns = dict(zip(self.files, found, strict=True))
+        runs = [list(run) for _, run in groupby(self.files, key=lambda one: list(columns[one].items()))]
+        return joined(runs, [self._source_of(run, options) for run in runs], [columns[run[0]] for run in runs])
+
+    def _described_csv(self, file: str, options: str) -> Types:
+        found = described(self.connection, self._source_of([file], options))
+        # One column, or columns without names, is what DuckDB makes of lines that do not agree.
+        is_whole_line = len(found) == 1 and any(mark in next(iter(found)) for mark in DELIMITERS)
+        if is_whole_line or all(re.fullmatch(r"column\d+", name) for name in found):
+            self._require_even_lines(SNIFFED_LINES)
+        return found
+
+    def _opened_parquet(self, options: str) -> Opened:
+        options += self._own_columns(options)
+        if len(self.files) == 1 and not is_remote(self.files[0]):
+            source = self._source_of(self.files, options)
+            return Opened(source, described(self.connection, source), {})
+        facts = "file_name, name, type, type_length, num_children, converted_type, scale, precision, logical_type"
+        query = f"SELECT {facts} FROM parquet_schema({names_sql(self.files)})"
+        schemas: dict[str, list[Any]] = {}
+        for file, *column in self.connection.execute(query).fetchall():
+            schemas.setdefault(file, []).append(column)
+        ordered = self.files if set(self.files) == set(schemas) else list(schemas)
+        runs = [list(run) for _, run in groupby(ordered, key=schemas.__getitem__)]
+        sources = [self._source_of(run, options) for run in runs]
+        return joined(runs, sources, [described(self.connection, source) for source in sources])
+
+    def _source_of(self, files: Sequence[str], options: str) -> str:
+        return f"read_{self.kind}({names_sql(files)}{options})"
+
+    def _own_columns(self, options: str) -> str:
+        """An option that leaves folders such as ``day=1`` alone, where files have the column as well.
+
+        Otherwise DuckDB puts what the folder says in the place of what the rows say.
+        """
+        if not self._folders:
+            return ""
+        alone = ", hive_partitioning = false"
+        known = described(self.connection, self._source_of(self.files[:1], options + alone))
+        if not self._folders & {name.casefold() for name in known}:
+            return ""
+        self._folders = set()
+        return alone
+
+    def _require_even_lines(self, most: int | None = None) -> None:
+        """Raise where a line of a CSV file, or one of the first ones, has another number of fields than its header."""
+        for path in self.files:
+            if not is_remote(path) and not path.endswith(".zst"):
+                _require_even_lines(path, self.name if len(self.files) == 1 else path, most)
+
+
+CANDIDATES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
+"""Types that a column of a CSV file may have, if all its rows have it; else it is text: yes and no stay as written."""
+
+
+def _is_of_type(column: str, kind: str) -> str:
+    """SQL that is true where a text is blank, or means the same in a type: nothing is rounded or cut off."""
+    text = f"trim({quoted(column)})"
+    value = f"TRY_CAST({text} AS {kind})"
+    same = f"coalesce(CAST({value} AS VARCHAR) = replace({text}, 'T', ' '), false)"
+    if kind == "BIGINT":
+        same = f"{same} OR ({value} IS NOT NULL AND regexp_full_match({text}, '[+-]?[0-9]+'))"
+    elif kind == "DOUBLE":
+        same = f"{value} IS NOT NULL AND NOT contains({text}, '_') AND NOT {beyond_doubles_sql(text)}"
+    return f"(coalesce({text}, '') = '' OR {same})"
+
+
+def connected(in_order: bool = False) -> duckdb.DuckDBPyConnection:
+    """A database in memory, with temporary files where the system has them."""
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("reading files needs duckdb: pip install 'surecut[files]'") from None
+    connection = duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
+    connection.execute(f"SET preserve_insertion_order = {str(in_order).lower()}")
+    connection.execute("SET enable_progress_bar = false")  # it would write into the output
+    return connection
+
+
+def _folder_columns(files: Iterable[str]) -> set[str]:
+    """The names of columns that folders such as ``day=1`` stand for."""
+    return {part.partition("=")[0].casefold() for one in files for part in Path(one).parent.parts if "=" in part}
+
+
+def _require_even_lines(path: str, name: str, most: int | None) -> None:
+    encoding = _encoding_of(path)
+    with (gzip.open if path.endswith(".gz") else open)(
+        path, "rt", encoding=encoding, errors="replace", newline=""
+    ) as text:
+        first = text.readline()
+        mark = max(DELIMITERS, key=first.count)
+        lines = csv.reader(chain([first], text), delimiter=mark)
+        try:
+            expected = len(next(lines))
+            for fields in islice(lines, most):
+                if fields and len(fields) != expected:
+                    raise ValueError(
+                        f"line {lines.line_num} of {name} has {_fields(len(fields))}, but its header has "
+                        f"{_fields(expected)}, separated by {DELIMITERS[mark]}: correct it, or quote a text with one"
+                    )
+        except csv.Error as error:
+            raise ValueError(f"cannot read {name} from line {lines.line_num} on: {error}") from None
+
+
+def _fields(number: int) -> str:
+    return f"{number} field{'s' if number > 1 else ''}"
+
+
+def _encoding_of(path: str) -> str:
+    with open(path, "rb") as file:
+        return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
