@@ -1,3 +1,3 @@
-"""The command line: `app` has the commands, `files` reads what strangers write, `positives` tells which label is meant,
-`printing` says what came of it.
+"""The command line: `app` has the commands, `files` the table that they read, `positives` finds the positive label,
+`printing` shows results.
 """

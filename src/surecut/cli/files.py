@@ -45,7 +45,6 @@ WRITERS = {
     ".ndjson": "FORMAT json",
 }
 
-
 SCORE, PLACE = "surecut: score", "surecut: place in the file"
 """Columns that are added to those of a file, and not written."""
 
@@ -154,9 +153,8 @@ class Table:
             if not named:
                 raise TableError(f"which column holds the {purpose}? Say --{purpose} NAME; {self._listed()}")
         else:
-            named = [name for name in known if name == asked] or [
-                name for name in known if _plain(name) == _plain(asked)
-            ]
+            alike = [name for name in known if _plain(name) == _plain(asked)]
+            named = [asked] if asked in alike else alike
             if len(named) != 1:
                 near = difflib.get_close_matches(_plain(asked), map(_plain, known), n=1)
                 hint = f"did you mean {next(c for c in known if _plain(c) == near[0])!r}? " if near else ""
@@ -287,12 +285,14 @@ class Table:
         rows.create_view("copied", replace=True)
         listed = [*map(quoted, self.types), *(f"{sql} AS {quoted(name)}" for name, sql in columns.items())]
         query = f"SELECT {', '.join(listed)} FROM copied {f'ORDER BY {quoted(PLACE)}' if sort else ''}"
-        with replaced(out) as new, self.files.reading():
+        with replaced(out) as new:
             try:
                 ((copied,),) = self.connection.execute(f"COPY ({query}) TO {literal(str(new))} ({options})").fetchall()
             except duckdb.IOException as error:
                 reason = "no space is left there" if "No space left" in str(error) else str(error).splitlines()[0]
                 raise OSError(f"cannot write {out}: {reason}") from None
+            except duckdb.Error as error:
+                raise self.files.explained(error) from error
         return int(copied)
 
     @property

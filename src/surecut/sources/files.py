@@ -83,13 +83,13 @@ class Files:
         except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
             if str(error).startswith(self._refusal):
                 raise
-            raise self._explained(error) from error
+            raise self.explained(error) from error
 
     @property
     def _refusal(self) -> str:
         return f"cannot read {self.name}: "
 
-    def _explained(self, error: Exception) -> Exception:
+    def explained(self, error: Exception) -> Exception:
         """What to say of files that cannot be read: which line is to blame, if one is, or what DuckDB says."""
         message = str(error)
         if BEYOND_DOUBLES in message:
@@ -100,6 +100,8 @@ class Files:
                 self._require_even_lines()
             except ValueError as uneven:
                 return uneven
+            except (OSError, EOFError):  # it is no gzip file, or a part of one
+                pass
         reason = " ".join(message.split("\n\n")[0].split())  # what follows are DuckDB's settings
         if "magic bytes" in message or "too small to be a Parquet file" in message:
             reason = f"it is not a complete Parquet file; was its writing or copying broken off? {reason}"

@@ -36,7 +36,7 @@ def literal(text: str) -> str:
 def beyond_doubles_sql(text: str) -> str:
     """SQL that is true where a text is an integer that has no double of its own."""
     is_long = f"length({text}) > 15 AND NOT contains({text}, '.') AND regexp_full_match({text}, '[+-]?[0-9]+')"
-    return f"({is_long} AND abs(TRY_CAST({text} AS DOUBLE)) > {LARGEST_EXACT_INTEGER})"
+    return f"({is_long} AND coalesce(abs(TRY_CAST({text} AS HUGEINT)) > {LARGEST_EXACT_INTEGER}, true))"
 
 
 def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumbers:
