@@ -25,6 +25,7 @@ ORDER = [
     "shrinkage",
     "zero_division",
     "missing",
+    "unknown",
     "labels",
     "random_state",
 ]
@@ -53,6 +54,7 @@ FUNCTIONS = {
     "tune_frame": surecut.tune_frame,
     "tune_expected": surecut.tune_expected,
     "tally_frame": surecut.tally_frame,
+    "apply_frame": surecut.apply_frame,
     "PlugInClassifier": surecut.PlugInClassifier,
     "ScoreTally.from_scores": surecut.ScoreTally.from_scores,
     "ScoreSketch.update": surecut.ScoreSketch.update,
@@ -68,6 +70,7 @@ NOT_HERE = {
 
 OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label
+    ("apply_frame", "missing"): "negative",  # every row gets a prediction
 }
 
 
@@ -100,6 +103,15 @@ def test_the_command_has_the_options_of_the_functions():
     assert set(parameters(Request.of)) - {"zero_division"} <= set(options)
     known = [option for option in options if option in ORDER]
     assert known == sorted(known, key=ORDER.index)
+
+
+def test_applying_a_frame_and_a_file_have_the_same_options_and_defaults():
+    (command,) = (one for one in app.registered_commands if (one.name or one.callback.__name__) == "apply")
+    options, function = parameters(command.callback), parameters(surecut.apply_frame)
+    files = {"context", "file", "out", "negative"}  # what is read, where it is written, and how
+    assert [name for name in options if name not in files] == [name for name in function if name != "frame"]
+    for name in ("by", "name", "missing", "unknown"):
+        assert options[name].default == function[name].default, name
 
 
 def test_an_option_out_of_order_is_noticed():

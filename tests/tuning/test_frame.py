@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import decimal
+import warnings
 
 import numpy as np
 import pytest
 
-from surecut import MissingRowsWarning, ScoreTally, apply_frame, certify, tally_frame, tune_frame, tune_threshold
+from surecut import (
+    MissingRowsWarning,
+    ScoreTally,
+    UnknownLabelWarning,
+    apply_frame,
+    certify,
+    tally_frame,
+    tune_frame,
+    tune_threshold,
+)
 from surecut.constraints import InfeasibleError
 
 pandas = pytest.importorskip("pandas")
@@ -272,3 +282,59 @@ def test_the_cuts_of_groups_are_applied_by_their_keys(engine, make):
         apply_frame(engine(frame), cut, score="score")
     with pytest.raises(ValueError, match="do not come from 1 columns"):
         apply_frame(engine(frame), cut, score="score", by="key")
+
+
+# Rows that a cut cannot predict
+
+LAZY = ("polars lazy", "pyarrow data set", "duckdb", "parquet", "ibis")
+
+
+@pytest.fixture
+def unpredictable():
+    """A cut of two groups, and rows of which one has no score, and two belong to no group that the cut knows."""
+    rows = small(score=[0.25, 0.75, 0.25, 0.75], label=[0, 1, 0, 1], key=["a", "a", "b", "b"])
+    cut = tune_frame(rows, label="label", score="score", by="key")
+    return cut, pandas.DataFrame({"score": [0.9, np.nan, 0.1, 0.9, 0.9], "key": ["a", "b", "b", "c", None]})
+
+
+def test_rows_without_a_score_or_a_known_label_are_negative(engine, unpredictable):
+    cut, frame = unpredictable
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        applied = apply_frame(engine(frame), cut, score="score", by="key")
+    found = {one.category: str(one.message) for one in caught if issubclass(one.category, UserWarning)}
+    if engine.name in LAZY:
+        assert not {MissingRowsWarning, UnknownLabelWarning} & found.keys()
+    else:
+        assert found[MissingRowsWarning] == "1 of 5 rows have no score in 'score': they are predicted negative"
+        assert found[UnknownLabelWarning].startswith(
+            "2 of 5 rows have a label in 'key' that is none of the cut's: they"
+        )
+        assert {one.filename for one in caught if one.category in (MissingRowsWarning, UnknownLabelWarning)} == {
+            __file__
+        }
+    assert sorted(collected(applied)["predicted"]) == [False] * 4 + [True]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_without_a_score_or_a_known_label_are_an_error_on_request(engine, unpredictable):
+    cut, frame = unpredictable
+    options = {"score": "score", "by": "key"}
+    with pytest.raises(ValueError, match=r"1 of 5 rows have no score in 'score': fill them, or pass missing=\"neg"):
+        apply_frame(engine(frame), cut, **options, missing="error")
+    with pytest.raises(ValueError, match=r"2 of 5 rows have a label in 'key' .*tune on rows.* pass unknown=\"neg"):
+        apply_frame(engine(frame), cut, **options, unknown="error")
+    complete = frame[:1]
+    applied = apply_frame(engine(complete), cut, **options, missing="error", unknown="error")
+    assert collected(applied)["predicted"].tolist() == [True]
+    for option in ("missing", "unknown"):
+        with pytest.raises(ValueError, match=f'{option} must be "negative" or "error", got \'drop\''):
+            apply_frame(engine(complete), cut, **options, **{option: "drop"})
+
+
+def test_a_label_whose_cut_predicts_nothing_is_known(engine):
+    rows = small(score=[0.25, 0.75, 0.25, 0.75], label=[0, 1, 0, 0], key=["a", "a", "b", "b"])
+    cut = tune_frame(rows, label="label", score="score", by="key", metric="accuracy")
+    assert cut.thresholds.tolist()[1] == np.inf
+    applied = apply_frame(engine(rows), cut, score="score", by="key", unknown="error")
+    assert sorted(collected(applied)["predicted"]) == [False, False, False, True]

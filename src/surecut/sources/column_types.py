@@ -78,7 +78,7 @@ def joined(runs: list[list[str]], sources: list[str], found: list[Types]) -> Ope
         for run, one in zip(runs, found, strict=True):
             if column not in one:
                 has = next(run[0] for run, types_ in zip(runs, found, strict=True) if column in types_)
-                conflicts[column] = f"{has} has a column {column!r}, and {run[0]} has not: write both with the same columns"
+                conflicts[column] = f"{has} has a column {column!r}, and {run[0]} has not: write both alike"
                 break
             widened = one[column] if common is None else common_type(common, one[column])
             if widened is None:
