@@ -32,6 +32,10 @@ def csv(frame, path, **options):
     return path
 
 
+def in_latin_1(frame, path):
+    return csv(frame.assign(note="ä"), path, encoding="latin-1")
+
+
 def jsonl(frame, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in frame.to_dict("records")))
@@ -105,13 +109,15 @@ READ = {
     "folder of csv": lambda f: text("not a table", "README.txt")(halves(csv, f, "csv")).parent,
     "folder of jsonl": lambda f: text("{}", "cut.json")(halves(jsonl, f, "jsonl")).parent,
     "folder of json": lambda f: halves(jsonl, f, "json"),
+    "array of json": lambda f: text(json.dumps(ROWS.to_dict("records")), "rows.json")(f),
+    "encodings": lambda f: csv(HALVES[0].assign(note="ä"), in_latin_1(HALVES[1], f / "b.csv").parent / "a.csv").parent,
     "semicolons": lambda f: csv(ROWS, f / "rows.csv", sep=";"),
     "decimal commas": lambda f: csv(changed(score=with_commas()), f / "rows.csv", sep=";"),
     "percent": lambda f: csv(changed(score=(ROWS["score"] * 100).map("{:.1f}%".format)), f / "rows.csv"),
     "text in parquet": lambda f: arrow(changed(score=with_commas()), f / "rows.parquet"),
     "text in json": lambda f: jsonl(changed(score=with_commas()), f / "rows.jsonl"),
     "blanks": lambda f: csv(changed(score=" " + ROWS["score"].astype(str)), f / "rows.csv"),
-    "latin-1": lambda f: csv(changed(note="ä"), f / "rows.csv", encoding="latin-1"),
+    "latin-1": lambda f: in_latin_1(ROWS, f / "rows.csv"),
     "integers in csv": lambda f: csv(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.csv"),
     "integers in parquet": lambda f: arrow(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.parquet"),
     "integers in json": lambda f: jsonl(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.jsonl"),
@@ -167,6 +173,9 @@ ODD = {
     "types with nothing in common": lambda f: several(f, ("a.parquet", ROWS), ("b.parquet", changed(score="x"))),
     "integers beyond 2**53 and fractions in csv": lambda f: csv(
         changed(score=["9007199254740993", *ROWS["score"][1:].astype(str)]), f / "rows.csv"
+    ),
+    "integers beyond 2**53 and fractions in json": lambda f: jsonl(
+        changed(score=pandas.Series([2**53 + 1, *ROWS["score"][1:]], dtype=object)), f / "rows.jsonl"
     ),
     "integers beyond 2**64 in csv": lambda f: csv(changed(score="99999999999999999999"), f / "rows.csv"),
     "integers beyond 2**53 and fractions in parquet": lambda f: several(

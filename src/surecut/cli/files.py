@@ -226,8 +226,8 @@ class Table:
         if len(set(keys.values())) < len(keys):
             raise TableError(f"a column groups the rows twice: {', '.join(map(repr, keys.values()))}")
         chosen |= keys
-        self.files.require_rows()
         self.files.keep(chosen.values())
+        self.files.require_rows()
         truth, positive = self.is_positive(chosen["label"], pos_label)
         require_positives(self._absent, metrics)
         parts = {"label": truth, "score": self.number(chosen["score"])}

@@ -2,7 +2,8 @@
 
 DuckDB settles the types of a CSV file by its first rows, those of many files by the first file, and rounds what does
 not fit: 0.75 after twenty thousand integers reads 1. Therefore CSV is read as text, and a column gets a type that all
-its rows have; JSON lines are looked at as a whole; the types of Parquet files are compared.
+its rows have; JSON lines are looked at as a whole, and their fractions read as text; the types of Parquet files are
+compared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from surecut.sources.text_numbers import (
     BEYOND_DOUBLES,
     TextNumbers,
     beyond_doubles_sql,
+    literal,
     quoted,
     text_numbers,
 )
@@ -55,7 +57,7 @@ class Files:
     sql
         What to select from.
     types
-        The columns' types. Those of CSV files are text until `settle` is called.
+        The columns' types. Those that are read as text are text until `settle` is called.
     conflicts
         What is wrong with columns that are not in all files, or of types that have nothing in common.
     """
@@ -65,10 +67,12 @@ class Files:
         self.files = files_of(path)
         self.kind = kind_of(self.files, self.name)
         self.connection = connected(in_order)
+        self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
-            self.sql, self.types, self.conflicts = self._opened()
-            self._source = self.sql
+            self._table = self._opened()
+        self.sql, self.conflicts = self._table.sql, self._table.conflicts
+        self.types = dict(self._table.types)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -125,8 +129,8 @@ class Files:
         chosen = list(dict.fromkeys(columns))
         names = ", ".join(map(quoted, chosen))
         with self.reading():
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._source}")
-        self.sql = "kept"
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._table.sql}")
+        self.sql, self.types = "kept", dict(self._table.types)
         self.settle(chosen)
         for column, typed in self._typed.items():
             change = f"ALTER {quoted(column)} SET DATA TYPE {self.types[column]} USING {typed}"
@@ -134,12 +138,12 @@ class Files:
         self._typed = {}
 
     def settle(self, columns: Iterable[str] | None = None) -> None:
-        """Give columns of CSV files, or all of them, a type that all their rows have."""
-        if self.kind != "csv":
-            return
-        chosen = self.types if columns is None else columns
-        texts = [name for name in chosen if self.types[name] == TEXT and name.casefold() not in self._folders]
-        candidates = {name: list(CANDIDATES) for name in texts}
+        """Give columns that are read as text, some or all of them, a type that all their rows have."""
+        candidates = {
+            name: list(self._candidates[name])
+            for name in (self.types if columns is None else columns)
+            if name in self._candidates and self.types[name] == TEXT
+        }
         for name, kind, count in self._of_other_types(candidates, f"(SELECT * FROM {self.sql} LIMIT {SAMPLED_ROWS})"):
             if count:
                 candidates[name].remove(kind)
@@ -189,33 +193,45 @@ class Files:
     def _opened_with(self, options: str) -> Opened:
         if self.kind == "csv":
             return self._opened_csv(f"{options}, all_varchar = true")
-        if self.kind == "json":
-            every = f"{options}, sample_size = -1, maximum_sample_files = {len(self.files)}"
-            source = self._source_of(self.files, every + self._own_columns(every))
-            return Opened(source, described(self.connection, source), {})
-        return self._opened_parquet(options)
+        return self._opened_json(options) if self.kind == "json" else self._opened_parquet(options)
+
+    def _opened_json(self, options: str) -> Opened:
+        every = f", sample_size = -1, maximum_sample_files = {len(self.files)}"
+        options += self._own_columns(options + every)
+        types = described(self.connection, self._source_of(self.files, options + every))
+        self._candidates = {name: ["DOUBLE"] for name, kind in types.items() if kind == "DOUBLE"}
+        types |= dict.fromkeys(self._candidates, TEXT)
+        own = (f"{literal(name)}: {literal(kind)}" for name, kind in types.items() if not self._is_folder(name))
+        return Opened(self._source_of(self.files, f"{options}, columns = {{{', '.join(own)}}}"), types, {})
 
     def _opened_csv(self, options: str) -> Opened:
+        if self._folders:
+            options += self._own_columns(self._described_csv(self.files[0], options)[0])
+        found = {one: self._described_csv(one, options) for one in self.files}
+        runs = [list(run) for _, run in groupby(self.files, key=lambda one: (found[one][0], [*found[one][1].items()]))]
+        sources = [self._source_of(run, found[run[0]][0]) for run in runs]
+        opened = joined(runs, sources, [found[run[0]][1] for run in runs])
+        self._candidates = {name: list(CANDIDATES) for name in opened.types if not self._is_folder(name)}
+        return opened
+
+    def _described_csv(self, file: str, options: str) -> tuple[str, Types]:
+        """The columns of a file, and the options, with its encoding if that is not UTF-8."""
         import duckdb
 
         try:
-            options += self._own_columns(options)
-            found = [self._described_csv(one, options) for one in self.files]
+            columns = described(self.connection, self._source_of([file], options))
         except duckdb.Error as error:
-            if "utf-8" not in str(error) or "encoding" in options or is_remote(self.files[0]):
+            if "utf-8" not in str(error) or "encoding" in options or is_remote(file):
                 raise
-            return self._opened_csv(f"{options}, encoding = '{_encoding_of(self.files[0])}'")
-        columns = dict(zip(self.files, found, strict=True))
-        runs = [list(run) for _, run in groupby(self.files, key=lambda one: list(columns[one].items()))]
-        return joined(runs, [self._source_of(run, options) for run in runs], [columns[run[0]] for run in runs])
-
-    def _described_csv(self, file: str, options: str) -> Types:
-        found = described(self.connection, self._source_of([file], options))
+            return self._described_csv(file, f"{options}, encoding = '{_encoding_of(file)}'")
         # One column, or columns without names, is what DuckDB makes of lines that do not agree.
-        is_whole_line = len(found) == 1 and any(mark in next(iter(found)) for mark in DELIMITERS)
-        if is_whole_line or all(re.fullmatch(r"column\d+", name) for name in found):
+        is_whole_line = len(columns) == 1 and any(mark in next(iter(columns)) for mark in DELIMITERS)
+        if is_whole_line or all(re.fullmatch(r"column\d+", name) for name in columns):
             self._require_even_lines(SNIFFED_LINES)
-        return found
+        return options, columns
+
+    def _is_folder(self, column: str) -> bool:
+        return column.casefold() in self._folders
 
     def _opened_parquet(self, options: str) -> Opened:
         options += self._own_columns(options)
@@ -257,7 +273,7 @@ class Files:
 
 
 CANDIDATES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
-"""Types that a column of a CSV file may have, if all its rows have it; else it is text: yes and no stay as written."""
+"""Types that a column of a CSV file may have, if all its rows do; else it is text: yes and no stay as written."""
 
 
 def _is_of_type(column: str, kind: str) -> str:

@@ -139,10 +139,10 @@ def open_files(files: Files, columns: Columns, whole: bool = False) -> Any:
     columns.require_in(files.types)
     if needed is None:
         files.settle()
-    else:
+    elif files.kind != "parquet":
+        files.keep(needed)
+    if needed is not None:
         files.require_rows()
-        if files.kind != "parquet":
-            files.keep(needed)
     selected = {name: files.typed(name) for name in needed or files.types}
     if files.kind == "csv" and columns.label != columns.score and not isinstance(columns.pos_label, str):
         selected[columns.label] = _as_boolean(files, columns.label)
