@@ -621,3 +621,20 @@ def test_apply_does_not_write_over_what_it_reads(file, cut):
 def test_one_column_is_not_label_and_score(file):
     result = run("tune", file, "--label", "y", "--score", "y", code=1)
     assert "cannot be both the label and the score" in result.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_groups_are_looked_up_by_value_whatever_is_written(tmp_path, ending):
+    """Columns are copied to CSV as they are written, but 07 is the group 7 all the same."""
+    (tmp_path / "rows.csv").write_text("y,p,tag\n1,0.75,7\n0,0.25,7\n1,0.5,8\n0,0.125,8\n")
+    (tmp_path / "new.csv").write_text("p,tag\n0.60,07\n0.60,8\n0.60,9\n,7\n")
+    out = tmp_path / f"out.{ending}"
+    run("tune", tmp_path / "rows.csv", "--by", "tag", "--out", tmp_path / "cut.json")
+    result = run("apply", tmp_path / "new.csv", "--cut", tmp_path / "cut.json", "--by", "tag", "--out", out)
+    assert "note: 1 of 4 rows have no score in 'p': they are predicted negative" in result.stderr
+    assert "note: 1 of 4 rows have a label in 'tag' that is none of the cut's" in result.stderr
+    read = pd.read_csv(out, dtype=str) if ending == "csv" else pd.read_parquet(out)
+    assert read["predicted"].astype(str).str.lower().tolist() == ["true", "true", "false", "false"]
+    if ending == "csv":
+        assert read["tag"].tolist() == ["07", "8", "9", "7"]
+        assert read["p"].tolist()[:3] == ["0.60"] * 3

@@ -10,6 +10,7 @@ import pytest
 
 from surecut import (
     MissingRowsWarning,
+    MultilabelCut,
     ScoreTally,
     UnknownLabelWarning,
     apply_frame,
@@ -338,3 +339,16 @@ def test_a_label_whose_cut_predicts_nothing_is_known(engine):
     assert cut.thresholds.tolist()[1] == np.inf
     applied = apply_frame(engine(rows), cut, score="score", by="key", unknown="error")
     assert sorted(collected(applied)["predicted"]) == [False, False, False, True]
+
+
+@pytest.mark.parametrize("name", ["duckdb", "parquet"])
+def test_labels_that_a_column_cannot_hold_match_no_row(name, engine_named):
+    """DuckDB casts 1.5 to 2, and 01 to 1."""
+    halves = tune_threshold([0, 1], [0.25, 0.75])
+    cut = MultilabelCut.from_cuts(["1.5", "7", "01", "1", "x"], [halves] * 5)
+    rows = small(score=[0.9, 0.9, 0.9, 0.1], key=[2, 7, 1, 7])
+    applied = apply_frame(engine_named(name)(rows), cut, score="score", by="key").df()
+    found = sorted(zip(applied["key"], applied["predicted"], strict=True))
+    assert found == [(1, False), (2, False), (7, False), (7, True)]
+    with pytest.raises(ValueError, match="2 of 4 rows have a label"):
+        apply_frame(engine_named(name)(rows), cut, score="score", by="key", unknown="error")

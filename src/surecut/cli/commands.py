@@ -21,7 +21,7 @@ from surecut.core.tally import ScoreTally
 from surecut.decisions import saving
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
-from surecut.sources.applying import AppliedCut, Unpredicted
+from surecut.sources.applying import AppliedCut, UnpredictedRows
 from surecut.sources.columns import Columns
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import tune_frame
@@ -214,7 +214,7 @@ def apply_cut(
 
     The column holds true and false, or the cut's positive label and the `negative` one.
     """
-    unpredicted = Unpredicted(missing, unknown)
+    unpredicted = UnpredictedRows(missing, unknown)
     cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
     _require_keys(cut, path, by)
     column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)

@@ -21,7 +21,7 @@ POSITION = "surecut_position"
 
 
 @dataclass(frozen=True)
-class Unpredicted:
+class UnpredictedRows:
     """What happens to rows that a cut cannot predict: those without a score, and those of a label it does not know."""
 
     missing: str = "negative"

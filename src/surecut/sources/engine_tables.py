@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
+from surecut.sources.column_types import BITS
 from surecut.sources.text_numbers import literal, quoted
 
 if TYPE_CHECKING:
@@ -42,10 +44,14 @@ def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...]) -> 
         relation = nw.to_native(frame)
         types = dict(zip(relation.columns, map(str, relation.types), strict=True)) | {THRESHOLD: "DOUBLE"}
         listed = (
-            f"unnest(TRY_CAST([{', '.join(map(literal, map(str, column)))}] AS {types[name]}[])) AS {quoted(name)}"
+            f"unnest(TRY_CAST([{', '.join(_text_in(types[name], value) for value in column)}] AS {types[name]}[])) "
+            f"AS {quoted(name)}"
             for name, column in columns.items()
         )
-        return nw.from_native(relation.query("surecut_frame", f"SELECT {', '.join(listed)}"))
+        names = ", ".join(map(quoted, keys))
+        # labels that are one in the type of the column, 1 and 01, would make two rows of one
+        once = f"SELECT {names}, any_value({THRESHOLD}) AS {THRESHOLD} FROM (SELECT {', '.join(listed)})"
+        return nw.from_native(relation.query("surecut_frame", f"{once} GROUP BY {names} HAVING count(*) = 1"))
     backend: Any = "pandas"
     if engine.is_polars() or engine.is_pyarrow() or engine.is_ibis():
         backend = "polars" if engine.is_polars() else "pyarrow"
@@ -65,6 +71,21 @@ def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...]) -> 
         table = table.with_columns(*(nw.col(key).cast(schema[key]) for key in keys))
     beside = _in_engine_of(frame, table)
     return beside if isinstance(frame, nw.DataFrame) else beside.lazy()
+
+
+def _text_in(kind: str, value: Any) -> str:
+    """SQL of a value as text, null where a column of integers cannot hold it: DuckDB would round it."""
+    text = str(value)
+    if kind in BITS and _number(text) % 1 != 0:
+        return "NULL"
+    return literal(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _in_engine_of(frame: Any, table: nw.DataFrame[Any]) -> Any:

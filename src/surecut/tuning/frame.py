@@ -188,10 +188,10 @@ def apply_frame(
     >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
     [False, True, True, True]
     """
-    from surecut.sources.applying import AppliedCut, Unpredicted
+    from surecut.sources.applying import AppliedCut, UnpredictedRows
 
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    unpredicted = Unpredicted(missing, unknown)
+    unpredicted = UnpredictedRows(missing, unknown)
     asked = Columns(score, score, by=keys)
     with _opened(frame) as opened:
         wrapped = _wrapped(opened, asked, whole=True)
