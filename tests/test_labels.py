@@ -510,3 +510,29 @@ def test_numbers_and_booleans_are_not_copied(labels, pos_label):
     found = as_labels(labels, pos_label=pos_label)
     assert np.shares_memory(found.codes, labels)
     assert found.is_positive().tolist() == [label == (1 if pos_label is None else pos_label) for label in labels]
+
+
+# Types of DuckDB's own
+
+
+@pytest.mark.parametrize("options", [{}, BY_GROUP], ids=["batches", "by group"])
+@pytest.mark.parametrize(
+    ("kind", "pos_label"),
+    [("ENUM('a', 'b')", "a"), ("BLOB", b"a"), ("VARCHAR", "a")],
+    ids=["enum", "blob", "text"],
+)
+def test_other_types_are_compared_by_value(kind, pos_label, options):
+    labels = duckdb.connect().sql(
+        f"SELECT (CASE WHEN i > 3 THEN 'a' ELSE 'b' END)::{kind} AS outcome, i / 8 AS score, 'g' AS \"group\" "
+        "FROM range(8) AS t(i)"
+    )
+    cut = tune_frame(labels, label=LABEL, score="score", pos_label=pos_label, **options)
+    assert cells(cut.confusion) == (4, 0, 0, 4)
+
+
+@pytest.mark.parametrize("options", [{}, BY_GROUP], ids=["batches", "by group"])
+@pytest.mark.parametrize("value", ["[i]", "TIME '10:00:00'", "INTERVAL 1 DAY"])
+def test_other_types_are_refused(value, options):
+    labels = duckdb.connect().sql(f"SELECT {value} AS outcome, i / 8 AS score, 'g' AS \"group\" FROM range(8) AS t(i)")
+    with pytest.raises(TypeError, match="outcome must be numbers, booleans or text, got"):
+        tune_frame(labels, label=LABEL, score="score", **options)

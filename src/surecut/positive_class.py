@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._labels import SELF_EXPLANATORY, warn_of_absence
+from surecut._labels import LabelRule, warn_of_absence
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def warn_of_assumed_positive(classes: NDArray[Any], share: float, metrics: Itera
     The warning stands in the caller's caller, which is the user's own code.
     """
     labels = classes.tolist()
-    if set(labels) in SELF_EXPLANATORY:
+    if LabelRule().is_known(*labels):
         return
     asking = [metric.name for metric in metrics if not is_symmetric(metric)]
     if asking:

@@ -78,15 +78,15 @@ OFFSET, SCALE, IN_OCTAVES = "surecut_offset", "surecut_scale", "surecut_in_octav
 
 @dataclass(frozen=True)
 class EngineRows:
-    """A lazy frame in an engine, and the questions that are put to it."""
+    """A lazy frame in an engine, and the queries for it."""
 
     frame: nw.LazyFrame[Any]
     columns: Columns
     missing: str = "error"
     metrics: tuple[Metric, ...] = ()
-    """What the rows are asked for: some metrics need rows of the positive class."""
+    """What is tuned: some metrics need rows of the positive class."""
     was_checked: bool = False
-    """Whether these are further questions to rows that were checked, of which there is nothing more to say."""
+    """Whether the rows were checked before, so that nothing more is said of them."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -220,9 +220,10 @@ class EngineRows:
             raise wrong_type(self.columns.label, f"values of type {kind}")
         if kind.is_numeric() or kind == nw.Boolean:
             positive = self._rule.positive(LabelKind.NUMBER)
+        elif kind in (nw.String, nw.Categorical, nw.Enum) or isinstance(self.columns.pos_label, str):
+            positive = self._rule.positive(LabelKind.TEXT)  # engines compare text with types of their own, such as UUID
         else:
-            is_text = kind in (nw.String, nw.Categorical, nw.Enum)
-            positive = self._rule.positive(LabelKind.TEXT if is_text else LabelKind.OTHER)
+            positive = self._rule.positive(LabelKind.OTHER)
         if positive is None:
             return nw.lit(False)
         return nw.col(LABEL) == (float(np.float32(positive)) if kind == nw.Float32 else positive)
@@ -590,7 +591,7 @@ def entries_of(
 ) -> tuple[Entries, NDArray[np.int64]]:
     """Entries from an answer whose rows belong to some samples, and the entry that each row of it went to.
 
-    Classes were counted apart: what overlaps within a sample is one entry.
+    Classes were counted separately: what overlaps within a sample is one entry.
     """
     found = as_arrays(answer.select(*(name for name in (KIND, ROWS, LOW, HIGH, SCORE, SUM) if name in answer.columns)))
     del answer  # an answer of millions of rows is the largest thing here
@@ -609,8 +610,8 @@ def entries_of(
     home[order] = np.cumsum(begins) - 1
 
     def by_class(values: NDArray[Any]) -> NDArray[Any]:
-        apart = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))[order]
-        return np.asarray(np.add.reduceat(apart, firsts, axis=0))
+        columns = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))[order]
+        return np.asarray(np.add.reduceat(columns, firsts, axis=0))
 
     rows = by_class(found.pop(ROWS))
     weight = by_class(found.pop(SUM).astype(float)) if weighted else rows
