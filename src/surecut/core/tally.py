@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import (
-    as_doubles,
-    as_labels,
-    as_scores,
-    as_weights,
-    plain_label,
-    require_no_nan,
-    require_same_length,
-    warn_of_absence,
-)
+from surecut._inputs import as_doubles, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._labels import as_labels, plain_label, warn_of_absence
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
 from surecut.core.entries import Entries
