@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from surecut import datasets
-from surecut.datasets import DataError, DataFile, DataSet
+from surecut.datasets import DataError, Origin, OriginFile
 
 BINARY = b"2 1:0.5 3:-1\n1 2:3\n2\n1 1:1e3 2:-2.5 3:4\n"
 MULTILABEL = b"0,2 1:0.5\n 2:1.5 3:2\n1 1:-1\n"
@@ -31,10 +31,10 @@ def folder(tmp_path, monkeypatch):
     data.mkdir()
     monkeypatch.setenv("SURECUT_DATA", str(data))
     monkeypatch.setenv("SURECUT_CACHE", str(tmp_path / "cache"))
-    binary = DataSet((DataFile("small", 4, 2),), features=3, positive=2)
-    both = (DataFile("many_train", 3, 3), DataFile("many_test", 3, 3))
-    monkeypatch.setitem(datasets.DATA_SETS, "small", binary)
-    monkeypatch.setitem(datasets.DATA_SETS, "many", DataSet(both, features=3, labels=3))
+    binary = Origin((OriginFile("small", 4, 2),), features=3, positive=2)
+    both = (OriginFile("many_train", 3, 3), OriginFile("many_test", 3, 3))
+    monkeypatch.setitem(datasets.ORIGINS, "small", binary)
+    monkeypatch.setitem(datasets.ORIGINS, "many", Origin(both, features=3, labels=3))
     return data
 
 
@@ -173,7 +173,7 @@ def server(tmp_path):
 
 
 def with_address(url, sha256=None):
-    return DataSet((DataFile("small", 4, 2, url, sha256),), features=3, positive=2)
+    return Origin((OriginFile("small", 4, 2, url, sha256),), features=3, positive=2)
 
 
 def test_a_download_is_checked_and_kept(folder, server, monkeypatch):
@@ -181,11 +181,11 @@ def test_a_download_is_checked_and_kept(folder, server, monkeypatch):
     content = bz2.compress(BINARY)
     (served / "small.bz2").write_bytes(content)
     url, digest = f"{address}/small.bz2", hashlib.sha256(content).hexdigest()
-    monkeypatch.setitem(datasets.DATA_SETS, "small", with_address(url, "0" * 64))
+    monkeypatch.setitem(datasets.ORIGINS, "small", with_address(url, "0" * 64))
     with pytest.raises(DataError, match=r"small\.bz2 is not what it should be"):
         datasets.load("small")
     assert not datasets.is_present("small")
-    monkeypatch.setitem(datasets.DATA_SETS, "small", with_address(url, digest))
+    monkeypatch.setitem(datasets.ORIGINS, "small", with_address(url, digest))
     assert len(datasets.load("small").train.y) == 4
     (served / "small.bz2").unlink()
     assert len(datasets.load("small").train.y) == 4
@@ -194,19 +194,19 @@ def test_a_download_is_checked_and_kept(folder, server, monkeypatch):
 
 def test_a_download_that_fails_says_what_to_put_where(folder, server, monkeypatch):
     _, address = server
-    monkeypatch.setitem(datasets.DATA_SETS, "small", with_address(f"{address}/absent.bz2"))
+    monkeypatch.setitem(datasets.ORIGINS, "small", with_address(f"{address}/absent.bz2"))
     with pytest.raises(FileNotFoundError, match=r"could not be downloaded .*put small .* into"):
         datasets.load("small")
 
 
 def test_without_pooch_the_extra_is_named(folder, monkeypatch):
-    monkeypatch.setitem(datasets.DATA_SETS, "small", with_address("http://127.0.0.1:9/small.bz2"))
+    monkeypatch.setitem(datasets.ORIGINS, "small", with_address("http://127.0.0.1:9/small.bz2"))
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=r"put small .*pip install 'surecut\[study\]'"):
         datasets.load("small")
 
 
-@pytest.mark.parametrize("name", datasets.DATA_SETS)
+@pytest.mark.parametrize("name", datasets.ORIGINS)
 def test_the_shapes_are_those_of_the_papers_tables(name):
     """Read on this machine where the files are; the loader itself refuses other row and label counts."""
     if not datasets.is_present(name):

@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse
 
 from surecut import Confusion, ScoreTally, tune_threshold
-from surecut._inputs import as_labels, as_scores, as_weights
+from surecut._inputs import as_scores, as_weights
+from surecut._labels import as_labels
 
 LABELS, SCORES = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
 
@@ -157,8 +158,7 @@ def test_text_labels_need_a_positive(tune):
 
 def test_unusual_numbers_need_a_positive(tune):
     message = refusal(tune, [1, 2, 1, 2], SCORES)
-    assert "y_true holds the label 2, and it is not known which label is positive" in message
-    assert "pos_label=" in message
+    assert message == "y_true holds the labels 1, 2: say which one is positive with pos_label="
     assert tune([1, 2, 1, 2], SCORES, pos_label=2).value == tune(LABELS, SCORES).value
 
 

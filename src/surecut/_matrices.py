@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores
+from surecut._inputs import as_scores
+from surecut._labels import as_labels, warn_of_absence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +46,7 @@ def label_matrix(labels: Any, pos_label: Any = None, name: str = "Y_true") -> tu
     if pos_label is not None and not is_sparse(labels):
         matrix, names = _dense(labels, name)
         column = as_labels(matrix.reshape(-1), pos_label=pos_label, name=name)
+        warn_of_absence(column.absent)
         return column.is_positive().reshape(matrix.shape).view(np.uint8), names
     if is_sparse(labels):
         if pos_label is not None and pos_label != 1:
@@ -132,9 +134,9 @@ def _require_indicators(values: NDArray[Any], name: str) -> None:
         raise _not_indicators(name, f"values of type {values.dtype}")
     for start in range(0, len(values), ROWS_AT_ONCE):
         block = values[start : start + ROWS_AT_ONCE]
-        strange = (block != 0) & (block != 1)
-        if strange.any():
-            raise _not_indicators(name, str(block[strange].flat[0]))
+        invalid = (block != 0) & (block != 1)
+        if invalid.any():
+            raise _not_indicators(name, str(block[invalid].flat[0]))
 
 
 def _not_indicators(name: str, found: str) -> ValueError:

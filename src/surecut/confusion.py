@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_predictions, as_weights, plain_number, require_same_length, warn_of_absence
+from surecut._inputs import as_weights, plain_number, require_same_length
+from surecut._labels import as_labels, as_predictions, warn_of_absence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -78,7 +78,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class DataFile:
+class OriginFile:
     """One file of a data set, and what must be found in it.
 
     Attributes
@@ -101,50 +101,50 @@ class DataFile:
 
 
 @dataclass(frozen=True)
-class DataSet:
+class Origin:
     """What is known of a data set before it is read: its files, its number of features, what counts as positive."""
 
-    files: tuple[DataFile, ...]
+    files: tuple[OriginFile, ...]
     features: int
     positive: int = 1
     labels: int | None = None
 
 
-DATA_SETS: dict[str, DataSet] = {
-    "covtype": DataSet(
-        (DataFile("covtype.libsvm.binary", 581_012, 283_301, f"{PAGE}/binary/covtype.libsvm.binary.bz2"),),
+ORIGINS: dict[str, Origin] = {
+    "covtype": Origin(
+        (OriginFile("covtype.libsvm.binary", 581_012, 283_301, f"{PAGE}/binary/covtype.libsvm.binary.bz2"),),
         features=54,
         positive=2,
     ),
-    "gisette": DataSet(
+    "gisette": Origin(
         (
-            DataFile("gisette_scale", 6_000, 3_000, f"{PAGE}/binary/gisette_scale.bz2"),
-            DataFile("gisette_scale.t", 1_000, 500, f"{PAGE}/binary/gisette_scale.t.bz2"),
+            OriginFile("gisette_scale", 6_000, 3_000, f"{PAGE}/binary/gisette_scale.bz2"),
+            OriginFile("gisette_scale.t", 1_000, 500, f"{PAGE}/binary/gisette_scale.t.bz2"),
         ),
         features=5_000,
     ),
     # The digits 4 (positive) and 9 of MNIST, of which gisette was made; the page does not have them as a file.
-    "mnist49": DataSet((DataFile("mnist49", 6_000, 3_000), DataFile("mnist49.t", 1_000, 500)), features=784),
-    "scene": DataSet(
+    "mnist49": Origin((OriginFile("mnist49", 6_000, 3_000), OriginFile("mnist49.t", 1_000, 500)), features=784),
+    "scene": Origin(
         (
-            DataFile("scene_train", 1_211, 1_286, f"{PAGE}/multilabel/scene_train.bz2"),
-            DataFile("scene_test", 1_196, 1_299, f"{PAGE}/multilabel/scene_test.bz2"),
+            OriginFile("scene_train", 1_211, 1_286, f"{PAGE}/multilabel/scene_train.bz2"),
+            OriginFile("scene_test", 1_196, 1_299, f"{PAGE}/multilabel/scene_test.bz2"),
         ),
         features=294,
         labels=6,
     ),
-    "yeast": DataSet(
+    "yeast": Origin(
         (
-            DataFile("yeast_train.svm", 1_500, 6_342, f"{PAGE}/multilabel/yeast_train.svm.bz2"),
-            DataFile("yeast_test.svm", 917, 3_899, f"{PAGE}/multilabel/yeast_test.svm.bz2"),
+            OriginFile("yeast_train.svm", 1_500, 6_342, f"{PAGE}/multilabel/yeast_train.svm.bz2"),
+            OriginFile("yeast_test.svm", 917, 3_899, f"{PAGE}/multilabel/yeast_test.svm.bz2"),
         ),
         features=103,
         labels=14,
     ),
-    "mediamill": DataSet(
+    "mediamill": Origin(
         (
-            DataFile("train-exp1.svm", 30_993, 135_217, f"{PAGE}/multilabel/mediamill/train-exp1.svm.bz2"),
-            DataFile("test-exp1.svm", 12_914, 56_901, f"{PAGE}/multilabel/mediamill/test-exp1.svm.bz2"),
+            OriginFile("train-exp1.svm", 30_993, 135_217, f"{PAGE}/multilabel/mediamill/train-exp1.svm.bz2"),
+            OriginFile("test-exp1.svm", 12_914, 56_901, f"{PAGE}/multilabel/mediamill/test-exp1.svm.bz2"),
         ),
         features=120,
         labels=101,
@@ -186,11 +186,11 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     >>> scene.train.X.shape, scene.train.y.shape  # doctest: +SKIP
     ((1211, 294), (1211, 6))
     """
-    if name not in DATA_SETS:
-        nearest = difflib.get_close_matches(name, DATA_SETS, n=1)
+    if name not in ORIGINS:
+        nearest = difflib.get_close_matches(name, ORIGINS, n=1)
         hint = f": did you mean {nearest[0]!r}?" if nearest else "."
-        raise ValueError(f"unknown data set {name!r}{hint} The names are {', '.join(DATA_SETS)}")
-    source = DATA_SETS[name]
+        raise ValueError(f"unknown data set {name!r}{hint} The names are {', '.join(ORIGINS)}")
+    source = ORIGINS[name]
     paths = _find(source.files, folder)  # all of them, before the first is parsed
     parts = [_read(path, file, source) for path, file in zip(paths, source.files, strict=True)]
     return Dataset(name, parts[0], parts[1] if len(parts) > 1 else None)
@@ -198,10 +198,10 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
 
 def is_present(name: str, *, folder: str | os.PathLike[str] | None = None) -> bool:
     """Whether `load` would find every file of a data set without a download."""
-    return all(_look_for(file, folder) for file in DATA_SETS[name].files)
+    return all(_look_for(file, folder) for file in ORIGINS[name].files)
 
 
-def _find(files: tuple[DataFile, ...], folder: str | os.PathLike[str] | None = None) -> list[Path]:
+def _find(files: tuple[OriginFile, ...], folder: str | os.PathLike[str] | None = None) -> list[Path]:
     """The paths of files: in the folder, in the cache, or downloaded into the cache."""
     found = [_look_for(file, folder) for file in files]
     absent = [file for file, path in zip(files, found, strict=True) if path is None]
@@ -226,12 +226,12 @@ def _folders(folder: str | os.PathLike[str] | None) -> list[Path]:
     return [*([Path(asked)] if asked else []), cache_folder()]
 
 
-def _look_for(file: DataFile, folder: str | os.PathLike[str] | None) -> Path | None:
+def _look_for(file: OriginFile, folder: str | os.PathLike[str] | None) -> Path | None:
     candidates = (place / f"{file.name}{ending}" for place in _folders(folder) for ending in OPENERS)
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _download(file: DataFile, wanted: str) -> Path:
+def _download(file: OriginFile, wanted: str) -> Path:
     """Fetch a file, or say how to come by it."""
     if file.url is None:
         raise FileNotFoundError(f"{file.name} is not here, and no address is known to download it: {wanted}")
@@ -254,7 +254,7 @@ def _download(file: DataFile, wanted: str) -> Path:
         raise DataError(f"{file.url} is not what it should be: {error}") from None
 
 
-def _read(path: Path, file: DataFile, source: DataSet) -> Part:
+def _read(path: Path, file: OriginFile, source: Origin) -> Part:
     """Parse a file, or take what was parsed of the same bytes before."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     parsed = cache_folder() / f"{file.name}-{digest[:16]}.npz"
@@ -266,7 +266,7 @@ def _read(path: Path, file: DataFile, source: DataSet) -> Part:
     return part
 
 
-def _parse(path: Path, source: DataSet) -> Part:
+def _parse(path: Path, source: Origin) -> Part:
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -295,7 +295,7 @@ def _parse(path: Path, source: DataSet) -> Part:
     return Part(X, y)
 
 
-def _check(part: Part, path: Path, file: DataFile) -> None:
+def _check(part: Part, path: Path, file: OriginFile) -> None:
     found = (len(part.y), int(part.y.sum()))
     if found != (file.rows, file.positives):
         raise DataError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import warn_of_absence
+from surecut._labels import LabelRule, warn_of_absence
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 CELLS = ((3, 2, 5, 7), (40, 3, 11, 200), (1, 9, 2, 4), (120, 7, 60, 13), (6, 31, 17, 17))
 """TP, FP, FN, TN of confusions that no class survives being swapped in."""
-
-SELF_EXPLANATORY = ({0, 1}, {-1, 1})
-"""Labels that say which of them is positive; booleans equal the first pair."""
 
 
 class PositiveClassWarning(UserWarning):
@@ -65,7 +62,7 @@ def warn_of_assumed_positive(classes: NDArray[Any], share: float, metrics: Itera
     The warning stands in the caller's caller, which is the user's own code.
     """
     labels = classes.tolist()
-    if set(labels) in SELF_EXPLANATORY:
+    if LabelRule().is_known(*labels):
         return
     asking = [metric.name for metric in metrics if not is_symmetric(metric)]
     if asking:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from surecut._inputs import plain_label
+from surecut._labels import plain_label
 from surecut.overlap import RowSample
 
 

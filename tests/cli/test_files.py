@@ -137,9 +137,13 @@ MISTAKES = {
     "wrong_label": (
         "y,p\nspam,0.5\nham,0.2\n",
         {"pos_label": "eggs"},
-        "'eggs' is none of those in column 'y'.*is it misspelt",
+        "the positive label 'eggs' is none of the labels in column 'y', which are 'ham', 'spam'",
     ),
-    "three_labels": ("y,p\na,0.5\nb,0.2\nc,0.1\n", {}, "must hold two labels, found 'a', 'b', 'c'"),
+    "three_labels": (
+        "y,p\na,0.5\nb,0.2\nc,0.1\n",
+        {},
+        "must hold two classes, found 3: 'a', 'b', 'c'. Is it the score",
+    ),
     "missing_score": ("y,p\n1,0.5\n0,\n", {}, "rows without a value: 1 in 'p'. Fill them, or say --missing drop"),
     "missing_label": ("y,p\n1,0.5\n,0.2\n0,0.1\n", {}, "rows without a value: 1 in 'y'"),
     "nan_score": ("y,p\n1,0.5\n0,nan\n", {}, "rows without a value: 1 in 'p'"),

@@ -126,7 +126,7 @@ def test_boolean_labels_do_not_make_booleans_of_later_ones(tmp_path):
         with pytest.raises(ValueError, match="label must hold two classes, found 3"):
             tune_frame(str(path), label="label", score="score")
     message = run("tune", tmp_path / "*.parquet", "--label", "label", "--score", "score", code=1)
-    assert "must hold two labels" in message
+    assert "must hold two classes" in message
     parquet_files(tmp_path, pyarrow.bool_(), column="label", rest=[0, 1])
     cut = tune_frame(str(tmp_path), label="label", score="score")
     assert cut.threshold == tune_threshold(LABELS, SCORES).threshold
@@ -285,7 +285,7 @@ def test_a_label_that_is_no_integer_behind_many_integers_is_not_rounded(tmp_path
     path.write_text("label,score\n" + "0,0.25\n1,0.75\n" * 15_000 + "0.75,0.5\n")
     with pytest.raises(ValueError, match="label must hold two classes, found 3"):
         tune_frame(path, label="label", score="score")
-    assert "must hold two labels, found '0.0', '0.75', '1.0'" in run(
+    assert "must hold two classes, found 3: 0.0, 0.75, 1.0" in run(
         "tune", path, "--label", "label", "--score", "score", code=1
     )
 
@@ -298,7 +298,7 @@ def test_text_labels_in_a_later_csv_file_are_refused_or_listed(tmp_path):
     with pytest.raises(ValueError, match=r"label must hold two classes, found 6"):
         tune_frame(str(tmp_path / "*.csv"), label="label", score="score")
     message = run("tune", tmp_path / "*.csv", "--label", "label", "--score", "score", code=1)
-    assert "must hold two labels, found '0', '1', 'ham'" in message
+    assert "must hold two classes, found 6: '0', '1', 'ham'" in message
 
 
 # A missing score means one thing everywhere
@@ -630,7 +630,7 @@ def test_commands_take_rows_without_a_positive_and_advise_no_negative_label(tmp_
     words.write_text("label,score\n" + "legit,0.25\nlegit,0.75\n" * 5)
     numbers.write_text("label,score\n" + "0,0.25\n0,0.75\n" * 5)
     told = run("tune", words, "--metric", "accuracy", "--pos-label", "fraud", "--out", tmp_path / "cut.json")
-    assert "no row has the positive label 'fraud': column 'label' holds 'legit' only" in told
+    assert "the positive label 'fraud' is none of the labels in column 'label', which are all 'legit'" in told
     assert Cut.load(tmp_path / "cut.json").pos_label == "fraud"
     run("tune", numbers, "--metric", "accuracy")
     for arguments in ((words, "--pos-label", "fruad"), (numbers, "--pos-label", "1")):
@@ -640,7 +640,7 @@ def test_commands_take_rows_without_a_positive_and_advise_no_negative_label(tmp_
     assert "holds the label 'legit' only: say with --pos-label which label is positive, even if no row has it" in told
     mixed = tmp_path / "mixed.csv"
     mixed.write_text("label,score\nlegit,0.25\nmaybe,0.75\n")
-    assert "which are 'legit', 'maybe': is it misspelt?" in run("tune", mixed, "--pos-label", "fraud", code=1)
+    assert "which are 'legit', 'maybe'" in run("tune", mixed, "--pos-label", "fraud", code=1)
 
 
 @pytest.mark.parametrize("negative", ["legit", "0"])

@@ -107,9 +107,17 @@ def test_running_sums_are_those_of_each_run_alone(runs):
     values = np.array([value for run in runs for value in run])
     expected = np.concatenate([np.cumsum(run) for run in runs])
     np.testing.assert_array_equal(running_sums(values, starts), expected)
-    whole = values.astype(np.int64)
-    expected = np.concatenate([np.cumsum(np.array(run).astype(np.int64)) for run in runs])
-    np.testing.assert_array_equal(running_sums(whole, starts), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_some_edges_are_those_of_all(weighted):
+    rng = np.random.default_rng(3)
+    samples = [[(int(a), int(b)) for a, b in rng.integers(0, 4, (size, 2))] for size in (3, 0, 1, 7)]
+    weights = [[(a / 3, b / 7) for a, b in sample] for sample in samples] if weighted else None
+    every = cells(entries_of(samples, weights=weights).edges)
+    for _ in range(20):
+        which = np.sort(rng.choice(len(every), 4, replace=False))
+        np.testing.assert_array_equal(cells(entries_of(samples, weights=weights).edges_at(which)), every[which])
 
 
 # Which entries are wide

@@ -158,9 +158,9 @@ def test_ties_that_are_too_wide_are_noticed(monkeypatch):
 
 
 def test_the_lowest_of_ties_is_noticed(monkeypatch):
-    def lowest(tied, values, entries):
-        last = np.searchsorted(tied, entries.edge_starts[1:]) - 1
-        return tied[last]
+    def lowest(tied, values, tried):
+        ends = np.append(tried.first[1:], len(values))
+        return tied[np.searchsorted(tied, ends) - 1]
 
     monkeypatch.setattr(rules, "_records", lowest)
     assert "ends" in kinds()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut._inputs import Labels
+from surecut._labels import Labels
 from surecut.core.counts import Parts
 from surecut.core.keys import ordered_keys
 from surecut.core.settings import using

@@ -158,7 +158,7 @@ REFUSED = {
     "three classes": (small(label=[0, 1, 2, 1]), {}, "label must hold two classes, found 3"),
     "minus one and zero": (small(label=[0, 1, -1, 1]), {}, "label must hold two classes, found 3"),
     "text": (small(label=["a", "b", "b", "a"]), {}, "label holds the labels 'a', 'b': say which one is positive"),
-    "which number": (small(label=[1, 2, 2, 1]), {}, "say which one is positive|not known which label is positive"),
+    "which number": (small(label=[1, 2, 2, 1]), {}, "label holds the labels 1, 2: say which one is positive"),
     "absent": (small(label=["a", "b", "b", "a"]), {"pos_label": "c"}, "pos_label='c' is none of the labels in label"),
     "third text": (small(label=["a", "b", "c", "a"]), {"pos_label": "a"}, "label must hold two classes, found 3"),
     "NaN": (small(score=[0.1, np.nan, 0.3, 0.4]), {}, "1 of 4 rows are null or NaN.*1 without a score.*missing="),

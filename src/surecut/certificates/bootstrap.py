@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import as_scores, as_weights, require_no_nan, require_same_length
+from surecut._labels import as_labels
 from surecut.certificates.cells import ClusterCells, cells_of, group_codes
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.counts import confusion_at, value_at

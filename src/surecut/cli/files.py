@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._files import replaced
-from surecut.cli.positives import TableError, as_label, positive_of, some
+from surecut._labels import LISTED, listed
+from surecut.cli.positives import TableError, as_label, classes_of, label_value
 from surecut.positive_class import require_positives
 from surecut.sources.columns import is_nan_sql
 from surecut.sources.files import Files
@@ -174,29 +175,24 @@ class Table:
             )
         return number.sql
 
-    def is_positive(self, column: str, pos_label: str | None) -> tuple[str, str]:
-        """SQL that is true where a label is positive, and the positive label as text."""
-        name = quoted(column)
+    def is_positive(self, column: str, pos_label: str | None) -> tuple[str, str, Any]:
+        """SQL that is true where a label is positive, and null without one; the positive label as text and as value."""
+        name, kind = quoted(column), self.types[column]
         text = f"trim(CAST({name} AS VARCHAR))"
-        found = [
-            str(value)
-            for (value,) in self._all(
-                f"SELECT DISTINCT {text} FROM {self._from} WHERE {name} IS NOT NULL AND {text} <> '' LIMIT 12"
-            )
-        ]
+        is_there = f"{name} IS NOT NULL AND {text} <> ''"
+        if kind in ("FLOAT", "DOUBLE"):
+            is_there += f" AND NOT {is_nan_sql(f'CAST({name} AS DOUBLE)')}"
+        found = self._all(f"SELECT DISTINCT {text} FROM {self._from} WHERE {is_there} LIMIT {LISTED}")
         if not found:
             raise TableError(f"{self.name} has no rows with a label in column {column!r}: nothing to tune on")
-        found.sort()
-        if len(found) > 2:
-            raise TableError(
-                f"column {column!r} must hold two labels, found {some(found)}. Is it the score? For more classes make "
-                "one column per class, 1 where the row is of this class"
-            )
-        positive = positive_of(found, pos_label, column)
-        if positive not in found and pos_label is not None:
-            self._absent = f"no row has the positive label {positive!r}: column {column!r} holds {found[0]!r} only"
+        labels = {str(value): label_value(str(value), kind, column) for (value,) in sorted(found)}
+        classes = classes_of(labels, pos_label, column)
+        if classes.absent:
+            self._absent = classes.absent
             self.notes.append(self._absent)
-        return f"CASE WHEN {name} IS NOT NULL AND {text} <> '' THEN {text} = {literal(positive)} END", positive
+        spellings = [one for one, label in labels.items() if label == classes.positive] or [str(classes.positive)]
+        is_positive = f"{text} IN ({', '.join(map(literal, spellings))})"
+        return f"CASE WHEN {is_there} THEN {is_positive} END", spellings[0], classes.positive
 
     def rows(
         self,
@@ -228,7 +224,7 @@ class Table:
         chosen |= keys
         self.files.keep(chosen.values())
         self.files.require_rows()
-        truth, positive = self.is_positive(chosen["label"], pos_label)
+        truth, positive, positive_value = self.is_positive(chosen["label"], pos_label)
         require_positives(self._absent, metrics)
         parts = {"label": truth, "score": self.number(chosen["score"])}
         if weight is not None:
@@ -249,7 +245,7 @@ class Table:
             label=chosen["label"],
             score=chosen["score"],
             positive=positive,
-            pos_label=as_label(positive, self.types[chosen["label"]]),
+            pos_label=as_label(positive_value),
             count=count,
             positives=positives,
             dropped=dropped,
@@ -330,7 +326,7 @@ class Table:
             return self.connection.execute(sql).fetchall()
 
     def _listed(self) -> str:
-        return f"its columns are {some(list(self.types), 12)}"
+        return f"its columns are {listed(list(self.types), 12)}"
 
 
 def require_apart(source: str, outputs: dict[str, Path], *others: Path) -> None:

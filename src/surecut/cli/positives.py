@@ -1,79 +1,106 @@
-"""Which of a file's labels is the positive one."""
+"""Which of a file's labels is the positive one: the rule of all labels, and words that say it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
-POSITIVE_WORDS = ("1", "true", "t", "yes", "y", "positive", "pos")
-NEGATIVE_WORDS = ("0", "-1", "false", "f", "no", "n", "negative", "neg")
+from surecut._labels import Classes, LabelRule, plain_label, wrong_type
+
+POSITIVE_WORDS = ("true", "t", "yes", "y", "positive", "pos")
+NEGATIVE_WORDS = ("false", "f", "no", "n", "negative", "neg")
+WORDS = dict.fromkeys(POSITIVE_WORDS, 1) | dict.fromkeys(NEGATIVE_WORDS, 0)
+"""Words in columns of text, and the numbers that they stand for."""
+
+MORE_CLASSES = "Is it the score? For more classes make one column per class, 1 where the row is of this class"
 
 
 class TableError(ValueError):
     """A file, or a column of it, is not what was asked for; the message says what to change."""
 
 
-def positive_of(found: list[str], pos_label: str | None, column: str) -> str:
-    """Which of the labels is positive: the one that was named, or the one that says so.
+def classes_of(labels: Mapping[str, Any], pos_label: str | None, column: str) -> Classes:
+    """Which labels of a column are positive and negative: the one that was named, or the one that says so.
 
-    If no row has the label that was named, and all have another one, they are all negative.
+    `labels` are values by their text. In a column of text, words stand for numbers, unless two stand for the same.
+
+    >>> classes_of({"no": "no", "yes": "yes"}, None, "y")
+    Classes(positive='yes', negative='no', absent='')
+    >>> classes_of({"0": 0, "1": 1}, "no", "y")
+    Classes(positive=0, negative=1, absent='')
     """
-    if pos_label is not None:
-        for label in found:
-            if label == pos_label.strip() or _same_number(label, pos_label):
-                return label
-        for label in found:
-            if label.lower() == pos_label.strip().lower():
-                return label
-        for words in (POSITIVE_WORDS, NEGATIVE_WORDS):  # DuckDB reads yes and no as true and false
-            if pos_label.strip().lower() in words:
-                for label in found:
-                    if label.lower() in words:
-                        return label
-        if len(found) == 1:
-            return pos_label.strip()
-        raise TableError(
-            f"the positive label {pos_label!r} is none of those in column {column!r}, which are {some(found)}: is it "
-            "misspelt? --pos-label names the positive one"
-        )
-    positives = [label for label in found if _word(label) in POSITIVE_WORDS]
-    others = [label for label in found if _word(label) not in POSITIVE_WORDS]
-    if len(positives) == 1 and all(_word(label) in NEGATIVE_WORDS for label in others):
-        return positives[0]
-    if not positives and all(_word(label) in NEGATIVE_WORDS for label in others) and len(found) == 1:
-        return "1"  # every row is negative: the metric says what it thinks of that
-    if len(found) == 1:
-        raise TableError(
-            f"column {column!r} holds the label {found[0]!r} only: say with --pos-label which label is positive, even "
-            "if no row has it"
-        )
-    raise TableError(f"column {column!r} holds the labels {some(found)}: say which one is positive with --pos-label")
-
-
-def _word(label: str) -> str:
-    """A label as the words above have it: 1.0 is 1."""
-    lowered = label.lower()
-    return next((word for word in ("1", "0", "-1") if _same_number(lowered, word)), lowered)
-
-
-def _same_number(first: str, second: str) -> bool:
+    named = None if pos_label is None else _meant(labels, pos_label.strip())
+    rule = LabelRule(named, f"column {column!r}", "--pos-label", "the positive label ", MORE_CLASSES)
+    words = {_meaning(label): label for label in labels.values() if isinstance(label, str)}
     try:
-        return float(first) == float(second)
-    except ValueError:
-        return False
+        if named is None and len(words) == len(labels) and rule.is_known(*words):
+            positive, negative, _ = rule.classes(words)
+            return Classes(words.get(positive, "1"), words.get(negative))
+        return rule.classes(labels.values())
+    except (TypeError, ValueError) as error:
+        raise TableError(str(error)) from None
 
 
-def as_label(text: str, kind: str) -> Any:
-    """The positive label as a cut keeps it: a number where labels are numbers; 1 and true need no name."""
-    if _same_number(text, "1") or text.lower() == "true":
-        return None
-    if not _same_number(text, text):
-        return text
+def label_value(text: str, kind: str, column: str) -> Any:
+    """A label as a value of its column's type, as DuckDB calls it."""
+    if kind == "BOOLEAN":
+        return text == "true"
     if "INT" in kind:
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
-    return float(text) if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL") else text
+        return int(text)
+    if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
+        return float(text)
+    if kind.startswith(("DATE", "TIME", "INTERVAL")):
+        raise TableError(str(wrong_type(f"column {column!r}", "dates or times")))
+    return text
 
 
-def some(values: list[str], most: int = 5) -> str:
-    """Values for a message, not more than a few."""
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown}, …"
+def as_label(label: Any) -> Any:
+    """The positive label as a cut keeps it; 1 and true need no name, even as text."""
+    return None if _is_same_number(label, 1) or str(label).lower() == "true" else plain_label(label)
+
+
+def _meant(labels: Mapping[str, Any], asked: str) -> Any:
+    """The label that a text names: literally, as a number, but for case, or as a word of the same meaning.
+
+    If none of these is there, it is the text itself, as a number or a boolean where labels are.
+    """
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda text: text == asked or _is_same_number(text, asked),
+        lambda text: text.lower() == asked.lower(),
+        lambda text: _is_same_word(text, asked),
+    )
+    for is_meant in ways:
+        for text, label in labels.items():
+            if is_meant(text):
+                return label
+    if any(isinstance(label, str) for label in labels.values()):
+        return asked
+    if asked.lower() in WORDS:
+        return bool(WORDS[asked.lower()])
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(asked)
+    return asked
+
+
+def _meaning(text: str) -> int | None:
+    """The number that a label stands for, if it is one of those that say which label is positive: 1.0 is 1."""
+    number = next((number for number in (1, 0, -1) if _is_same_number(text, number)), None)
+    return WORDS.get(text.lower(), number)
+
+
+def _is_same_word(first: str, second: str) -> bool:
+    """Whether both mean positive, or both negative; one of them is a word, since 0 and −1 are different labels."""
+    meanings = _meaning(first), _meaning(second)
+    if None in meanings or not {first.lower(), second.lower()} & WORDS.keys():
+        return False
+    return (meanings[0] == 1) == (meanings[1] == 1)
+
+
+def _is_same_number(first: Any, second: Any) -> bool:
+    try:
+        return Decimal(first) == Decimal(second)
+    except ArithmeticError:
+        return False

@@ -136,18 +136,48 @@ class Entries:
     @cached_property
     def edges(self) -> Confusion:
         """The confusion of every edge."""
+        if self.samples > 1 and not self.in_floats:
+            return self.edges_at(np.arange(len(self) + self.samples))
         tp, fp = (self._accepted(column) for column in (1, 0))
         fn, tn = (self._rejected(column, above) for column, above in ((1, tp), (0, fp)))
         return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
 
+    def edges_at(self, which: NDArray[np.int64]) -> Confusion:
+        """The confusion of some edges. Those of counts are looked up without computing all others."""
+        if self.samples == 1 or self.in_floats:
+            return self.edges[which]
+        sample = np.searchsorted(self.edge_starts, which, side="right") - 1
+        position, first, end = which - sample, self.starts[sample], self.starts[sample + 1]
+        (fp, tn), (tp, fn) = (
+            (above[position] - above[first], above[end] - above[position] + absent[sample])
+            for above, absent in zip(self._counted, self.absent.T, strict=True)
+        )
+        return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    @property
+    def in_floats(self) -> bool:
+        """Whether sums of weights may be rounded."""
+        return self.weight.dtype.kind == "f"
+
     @cached_property
     def totals(self) -> NDArray[Any]:
         """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
+        if self.samples > 1 and not self.in_floats:
+            above = np.column_stack(self._counted)
+            return np.asarray(above[self.starts[1:]] - above[self.starts[:-1]] + self.absent)
         tn, fn = self.edges.tn, self.edges.fn
         if self.samples == 1:
             return np.array([[tn[0], fn[0]]])
         first = self.edge_starts[:-1]
         return np.column_stack((tn[first], fn[first]))
+
+    @cached_property
+    def _counted(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Negatives and positives in the entries before each place, of all samples together."""
+        negatives, positives = np.zeros((2, len(self) + 1), dtype=self.weight.dtype)
+        np.cumsum(self.weight[:, 0], out=negatives[1:])
+        np.cumsum(self.weight[:, 1], out=positives[1:])
+        return negatives, positives
 
     def _accepted(self, column: int) -> NDArray[Any]:
         """Weight of a class above every edge."""
@@ -166,9 +196,8 @@ class Entries:
         weights would be lost beside large ones.
         """
         absent = self.absent[:, column]
-        if self.weight.dtype.kind != "f":
-            total = accepted[self.edge_starts[1:] - 1] + absent
-            return np.asarray((total if self.samples == 1 else total[self._sample_of_edge]) - accepted)
+        if not self.in_floats:
+            return np.asarray(accepted[-1] + absent - accepted)
         weight = self.weight[:, column]
         below = np.zeros(len(weight) + self.samples)
         if self.samples == 1:
@@ -176,17 +205,13 @@ class Entries:
             return np.asarray(below + absent)
         backward = running_sums(weight[::-1], len(weight) - self.starts[::-1])[::-1]
         below[self.edge_below - 1] = backward
-        return np.asarray(below + absent[self._sample_of_edge])
-
-    @cached_property
-    def _sample_of_edge(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(self.samples), np.diff(self.edge_starts))
+        return np.asarray(below + self.of_edges(absent))
 
     def of_edges(self, per_sample: Any) -> Any:
         """What is known of each sample, for each of its edges."""
         if self.samples == 1 or np.ndim(per_sample) == 0:
             return per_sample
-        return per_sample[self._sample_of_edge]
+        return np.repeat(per_sample, np.diff(self.edge_starts))
 
     def of_entries(self, per_sample: Any) -> Any:
         """What is known of each sample, for each of its entries."""
@@ -298,18 +323,12 @@ def both_classes(rows: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(rows[:, 0] + rows[:, 1])
 
 
-def running_sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
-    """Sums of each value and those before it, run by run.
+def running_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums of each value and those before it, run by run: from each run's first value on, so that no other rounds them.
 
-    Integers are summed through. Floats are summed from each run's first value on, so that other runs do not round them.
-
-    >>> running_sums(np.array([1, 2, 3, 4]), np.array([0, 2, 2, 4]))
-    array([1, 3, 3, 7])
+    >>> running_sums(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 2, 4]))
+    array([1., 3., 3., 7.])
     """
-    if values.dtype.kind != "f":
-        sums = np.cumsum(values)
-        before = np.concatenate((np.zeros(1, dtype=sums.dtype), sums))[starts]
-        return np.asarray(sums - np.repeat(before[:-1], np.diff(starts)))
     sums = np.empty_like(values)
     for where, taken in runs_of_like_length(starts):
         matrix = np.zeros(taken.shape)

@@ -30,8 +30,9 @@ class Memory:
         """Keep entries, and hand them out in groups within each sample; few of them as they are."""
         if len(fine) <= self._group**2 * (SCORES if fine.low is fine.high else 1):
             return fine
-        position = np.arange(len(fine)) - fine.of_entries(fine.starts[:-1])
-        firsts = np.flatnonzero(position % self._group == 0)
+        groups = -(-np.diff(fine.starts) // self._group)  # of each sample, rounded up
+        number = np.arange(groups.sum()) - np.repeat(np.cumsum(groups) - groups, groups)
+        firsts = np.repeat(fine.starts[:-1], groups) + self._group * number
         coarse = fine.merged(firsts)
         offset = 0 if self._fine is None else len(self._fine)
         tag = np.arange(len(firsts)) + len(self._first)
@@ -66,10 +67,14 @@ class Counted:
     def __init__(self, entries: Entries, dtype: np.dtype[Any], *, refines: bool = True) -> None:
         self.dtype, self.refines = dtype, refines
         self._entries = entries
-        self._memory = Memory(settings().group)
+        self._group = settings().group
+        self._memory = Memory(self._group)
 
     def count(self, every: bool = False) -> Entries:
-        return self._memory.grouped(self._entries) if self.refines and not every else self._entries
+        """All entries, in groups where samples are large: the bounds of groups tell little of a small one."""
+        entries = self._entries
+        few = SCORES * self._group**2 * entries.samples
+        return entries if every or not self.refines or len(entries) <= few else self._memory.grouped(entries)
 
     def refine(self, wide: Entries) -> Entries:
         opened = self._memory.opened(wide)

@@ -209,29 +209,29 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     An edge may win only if it ties with the best and no higher edge is as good. Below the best edge an entry hides
     something only if a cut inside can be better; above it, also if one can tie.
     """
-    first = entries.edge_starts[:-1]
-    values = _edge_values(entries, objective)
+    tried = _tried_edges(entries, objective)
+    values, first = tried.values, tried.first
     defined = objective.has_classes(entries.totals)
     if not defined.all():
-        values = np.where(entries.of_edges(defined), values, -np.inf)
+        values = np.where(tried.of_samples(defined), values, -np.inf)
     best = np.maximum.reduceat(values, first)
     least = least_tie(best, objective.rounding(entries.totals, entries.weighted))
-    tied = np.flatnonzero(values >= entries.of_edges(least))
-    winner = tied[np.searchsorted(tied, first)]
+    tied = np.flatnonzero(values >= tried.of_samples(least))
+    chosen = tied[np.searchsorted(tied, first)]
     unresolved = np.zeros(len(entries), dtype=bool)
     bound = np.full(entries.samples, -np.inf)
-    value = np.where(values[winner] == LOWEST, -np.inf, values[winner])
-    verdict = Verdict(best, winner, value, unresolved, bound)
+    value = np.where(values[chosen] == LOWEST, -np.inf, values[chosen])
+    verdict = Verdict(best, tried.edge(chosen), value, unresolved, bound)
     if entries.in_scores:
         return verdict
 
-    hits = _records(tied, values, entries)
+    hits = tried.edge(_records(tied, values, tried))
     peak = hits[np.searchsorted(hits, entries.edge_starts[1:]) - 1]
     wide = np.flatnonzero(entries.is_wide & entries.of_entries(defined))
     if len(wide):
         sample = entries.sample_of(wide)
         below = wide + 1 + sample  # the edge below each of them
-        bounds = objective.bounds(entries.edges[below - 1], entries.edges[below])
+        bounds = objective.bounds(entries.edges_at(below - 1), entries.edges_at(below))
         hides = np.where(below <= peak[sample], bounds >= least[sample], bounds > best[sample])
         hides &= bounds > -np.inf
         unresolved[wide[hides]] = True
@@ -249,33 +249,62 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     return verdict
 
 
-def _edge_values(entries: Entries, objective: Objective) -> NDArray[np.float64]:
-    """What all edges are worth.
+class Tried(NamedTuple):
+    """The edges that were evaluated, in order: all, or those `asked` for.
+
+    Attributes
+    ----------
+    values
+        What each is worth.
+    first
+        Where each sample's begin.
+    asked
+        The edges, where they are not all.
+    """
+
+    values: NDArray[np.float64]
+    first: NDArray[np.int64]
+    asked: NDArray[np.int64] | None = None
+
+    def edge(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of all edges some are."""
+        return which if self.asked is None else self.asked[which]
+
+    def of_samples(self, per_sample: Any) -> Any:
+        """What is known of each sample, for each of its edges."""
+        if len(self.first) == 1:
+            return per_sample
+        return np.repeat(per_sample, np.diff(self.first, append=len(self.values)))
+
+
+def _tried_edges(entries: Entries, objective: Objective) -> Tried:
+    """What the edges are worth that have to be tried.
 
     An edge below an entry without positives is not better than the one above it, and lower. So where most entries have
     no positives, the others alone are evaluated, unless the metric is undefined somewhere or a constraint needs all.
     """
-    edges = entries.edges
+    first = entries.edge_starts[:-1]
     if len(entries) > SPARSE_FROM and objective.can_be_bounded and not objective.constraints:
         some = np.flatnonzero(entries.weight[:, 1])
         if 2 * len(some) < len(entries):
-            asked = np.sort(np.concatenate((entries.edge_starts[:-1], entries.edge_below[some])))
-            found = objective.metric_values(edges[asked])
+            below = some + 1 + entries.sample_of(some)
+            places = np.searchsorted(below, first) + np.arange(entries.samples)
+            asked = np.insert(below, places - np.arange(entries.samples), first)
+            found = objective.metric_values(entries.edges_at(asked))
             if not np.isnan(found).any():
-                values = np.full(len(edges.tp), -np.inf)
-                values[asked] = np.maximum(found, LOWEST)
-                return values
-    return objective.values(edges)
+                return Tried(np.maximum(found, LOWEST), places, asked)
+    return Tried(objective.values(entries.edges), first)
 
 
-def _records(tied: NDArray[np.int64], values: NDArray[np.float64], entries: Entries) -> NDArray[np.int64]:
+def _records(tied: NDArray[np.int64], values: NDArray[np.float64], tried: Tried) -> NDArray[np.int64]:
     """Those of some edges, in ascending order, whose value exceeds that of all before them in their sample."""
-    if len(tied) == entries.samples:
+    samples = len(tried.first)
+    if len(tied) == samples:
         return tied
     level = values[tied]
-    if entries.samples > 1:  # ranks, in each sample above all of the sample before it
+    if samples > 1:  # ranks, in each sample above all of the sample before it
         rank = np.unique(level, return_inverse=True)[1].astype(np.int64)
-        level = rank + entries.of_edges(np.arange(entries.samples))[tied] * (rank.max() + 1)
+        level = rank + (np.searchsorted(tried.first, tied, side="right") - 1) * (rank.max() + 1)
     is_record = np.ones(len(tied), dtype=bool)
     np.greater(level[1:], np.maximum.accumulate(level)[:-1], out=is_record[1:])
     return tied[is_record]
@@ -298,7 +327,7 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
     upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
     lower[rejects] = scores_of_keys(entries.high[position[rejects]])
-    return Placed(entries.edges[winner], places(lower, upper, dtype), lower, upper)
+    return Placed(entries.edges_at(winner), places(lower, upper, dtype), lower, upper)
 
 
 def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:

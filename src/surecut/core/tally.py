@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import (
-    as_doubles,
-    as_labels,
-    as_scores,
-    as_weights,
-    plain_label,
-    require_no_nan,
-    require_same_length,
-    warn_of_absence,
-)
+from surecut._inputs import as_doubles, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._labels import as_labels, plain_label, warn_of_absence
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
 from surecut.core.entries import Entries
@@ -277,23 +269,29 @@ def tally_keys(
     if weights is None:
         ordered, positive = sorted_with_class(keys, is_positive)
         starts = _starts(ordered)
-        rows = np.empty((len(starts), 2), dtype=np.int64)
         if len(starts) == len(ordered):
-            rows[:, 1], rows[:, 0] = positive, 1 - positive
+            rows = by_class(positive, 1)
         else:
-            rows[:, 1] = np.add.reduceat(positive, starts)
-            rows[:, 0] = np.diff(starts, append=len(ordered)) - rows[:, 1]
+            rows = by_class(np.add.reduceat(positive, starts), np.diff(starts, append=len(ordered)))
             ordered = ordered[starts]
         return ScoreTally(ordered, rows, rows, rows, dtype, checksum)
     order = np.argsort(keys, kind="stable")[::-1]
     ordered = keys[order]
     starts = _starts(ordered)
     rows = np.add.reduceat(np.column_stack((~is_positive, is_positive))[order].astype(np.int64), starts, axis=0)
-    by_class = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
-    sums = np.add.reduceat(by_class, starts, axis=0)
+    sized = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
+    sums = np.add.reduceat(sized, starts, axis=0)
     with np.errstate(over="ignore"):  # squares beyond a float are infinite
-        squares = np.add.reduceat(by_class**2, starts, axis=0)
+        squares = np.add.reduceat(sized**2, starts, axis=0)
     return ScoreTally(ordered[starts], sums, rows, squares, dtype, checksum)
+
+
+def by_class(positive: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:
+    """Shape (scores, 2), negatives first: how many of the rows at each score are of which class."""
+    counts = np.empty((len(positive), 2), dtype=np.int64)
+    counts[:, 1] = positive
+    np.subtract(rows, positive, out=counts[:, 0])
+    return counts
 
 
 def sorted_with_class(

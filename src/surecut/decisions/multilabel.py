@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import check_missing, plain_label, plain_value
+from surecut._inputs import check_missing, plain_value
+from surecut._labels import plain_label
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import Labels, as_doubles, require_no_nan
+from surecut._inputs import as_doubles, require_no_nan
+from surecut._labels import Labels
 from surecut.core.counts import Counts, Parts
 from surecut.core.kernels import NO_BINS, NONE, SEVERAL, Kernels, KeyRanges, are_tied, available, first_bins
 from surecut.core.keys import ordered_keys

@@ -11,6 +11,7 @@ import functools
 import operator
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -19,14 +20,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from surecut._inputs import (
-    EXACT_DIGITS,
-    LARGEST_EXACT_INTEGER,
+from surecut._inputs import EXACT_DIGITS, LARGEST_EXACT_INTEGER, as_doubles, fits_double, not_doubles
+from surecut._labels import (
+    INVALID,
+    LISTED,
+    NEGATIVE,
+    POSITIVE,
+    LabelKind,
+    LabelRule,
     Labels,
-    as_doubles,
-    as_labels,
-    fits_double,
-    not_doubles,
+    as_written,
+    stored,
+    wrong_type,
 )
 from surecut._missing import Missing
 from surecut.core import kernels
@@ -50,9 +55,6 @@ if TYPE_CHECKING:
 
     from surecut.core.kernels import FirstBins, Kernels
     from surecut.core.rules import Objective
-
-LISTED = 1000
-"""So many labels are looked at to say what is wrong with them."""
 
 Range = tuple[float, float]
 """A closed range of scores, as float64."""
@@ -152,7 +154,7 @@ class BatchSource(RowSource):
         self.batches, self.columns, self.missing, self.objectives = batches, columns, missing, objectives
         schema = batches.schema
         self._score = ScoreColumn(schema.types[0], columns.score)
-        self._label = LabelColumn(schema.types[1], columns)
+        self._label = LabelColumn(schema.types[1], LabelRule(columns.pos_label, columns.label))
         self._in_memory: ArraySource | None = None
         self._seen: list[RowSample] = []
         self._kernels = kernels.available(self.settings.head, self.settings)
@@ -298,7 +300,7 @@ class BatchSource(RowSource):
         block = Block.joined(block for block, _ in blocks)
         found = Findings(Counts.zeros(1, self.weighted), rows=sum(batch.num_rows for batch in batches))
         found.missing = functools.reduce(Missing.plus, (missing for _, missing in blocks))
-        labels = Labels(block.labels, self._label.positive, self._label.negative, self.columns.label)
+        labels = Labels(block.labels, self._label.positive, self._label.negative, self._label.rule)
         found.nans = int(np.count_nonzero(np.isnan(block.scores))) if self.dtype.kind == "f" else 0
         found.invalid = int(np.count_nonzero((labels.codes != labels.positive) & (labels.codes != labels.negative)))
         present = block.weights > 0 if self.weighted else slice(None)
@@ -309,6 +311,12 @@ class BatchSource(RowSource):
 
     def _block(self, batch: pa.RecordBatch) -> tuple[Block, Missing]:
         """The columns as arrays, and the rows that had to be left out."""
+        columns, missing = self._present(batch)
+        weights = _weights(columns[2], str(self.columns.weight)) if self.weighted else NO_WEIGHTS
+        return Block(self._score.values(columns[0]), self._label.codes(columns[1]), weights), missing
+
+    def _present(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], Missing]:
+        """The columns without the rows that lack a value, and how many these are."""
         columns = batch.columns
         absent = [
             self._score.is_absent(columns[0], nan_too=self.missing == "drop"),
@@ -324,8 +332,7 @@ class BatchSource(RowSource):
                     counted[part] = int(np.count_nonzero(lacking))
                     gone |= lacking
             columns = batch.filter(pa.array(~gone)).columns
-        weights = _weights(columns[2], str(self.columns.weight)) if self.weighted else NO_WEIGHTS
-        return Block(self._score.values(columns[0]), self._label.codes(columns[1]), weights), Missing(*counted)
+        return columns, Missing(*counted)
 
     def _check(self, found: Findings) -> None:
         """Raise where rows lack a value, labels are more than two, or nothing is left."""
@@ -334,9 +341,9 @@ class BatchSource(RowSource):
         missing = found.missing.plus(Missing(score=found.nans))
         missing.settle(self.missing, found.rows)
         negative, positive = found.counts.rows.sum(axis=0)
-        if found.invalid or self._label.looks_wrong(saw_positive=bool(positive)):
-            labels = as_labels(self._distinct_labels(), pos_label=self.columns.pos_label, name=self.columns.label)
-            settle_absence(labels.absent, [objective.metric for objective in self.objectives])
+        if found.invalid or not self._label.is_settled(saw_positive=bool(positive)):
+            classes = self._label.rule.classes(self._distinct_labels())
+            settle_absence(classes.absent, [objective.metric for objective in self.objectives])
             if found.invalid:
                 raise SourceChangedError
         if not negative + positive:
@@ -345,10 +352,10 @@ class BatchSource(RowSource):
     def _distinct_labels(self) -> list[Any]:
         found: dict[Any, None] = {}
         for batch in self.batches.read():
-            found |= dict.fromkeys(pc.unique(_plain(batch.column(1))).drop_null().to_pylist())
+            found |= dict.fromkeys(self._label.distinct(self._present(batch)[0][1]))
             if len(found) > LISTED:
                 break
-        return [label for label in found if label == label]
+        return list(found)
 
     def _within(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Range:
         """The range of scores that some keys span; the last finite key stands for +inf too."""
@@ -428,80 +435,105 @@ class ScoreColumn:
 
 
 class LabelColumn:
-    """Labels of an Arrow type as codes, two of which mean something; the negative one is the first other one met."""
+    """Labels of an Arrow type as codes; `positive` and `negative` are the two that mean something.
 
-    def __init__(self, kind: pa.DataType, columns: Columns) -> None:
+    Numbers are their own codes, where their type holds the positive one. The negative label is the first other one met.
+    """
+
+    def __init__(self, kind: pa.DataType, rule: LabelRule) -> None:
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self._name, self._pos_label = columns.label, columns.pos_label
+        label_kind = _label_kind(kind, rule.name)
+        self.rule = rule
+        self.positive: Any = POSITIVE
+        self.negative: Any = NEGATIVE
         self._lock = threading.Lock()
         self._other: Any = None
-        self._is_float = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        self._is_number = self._is_float or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-        self._cast: pa.DataType | None = None
-        self.positive: Any = np.uint8(1)
-        self.negative: Any = np.uint8(0)
-        if self._is_number:
-            if not pa.types.is_integer(kind):
-                self._cast = pa.uint8() if pa.types.is_boolean(kind) else pa.float64()
-            dtype = np.dtype((self._cast or kind).to_pandas_dtype())
-            wanted = 1 if self._pos_label is None else self._pos_label
-            self._is_known = isinstance(wanted, (bool, int, float, np.number, np.bool_)) and _holds(dtype, wanted)
-            self.positive = self.negative = dtype.type(wanted if self._is_known else 0)
+        self._may_be_nan = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        self._are_numbers = False
+        self._scalar: pa.Scalar | None = None
+        if pa.types.is_boolean(kind):
+            self._type = pa.uint8()
+        elif pa.types.is_float16(kind):
+            self._type = pa.float32()
         else:
-            try:
-                self._wanted = pa.scalar(self._pos_label, kind)
-                self._is_known = self._pos_label is not None
-            except (pa.ArrowInvalid, pa.ArrowTypeError):
-                self._is_known = False
+            self._type = pa.float64() if pa.types.is_decimal(kind) else kind
+        wanted = rule.positive(label_kind)
+        if label_kind is LabelKind.NUMBER:
+            number = stored(wanted, np.dtype(self._type.to_pandas_dtype()))
+            self._are_numbers = number is not None
+            if self._are_numbers:
+                self.positive = self.negative = number
+        elif wanted is not None:
+            with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # a value that no row can have
+                self._scalar = pa.scalar(wanted, kind)
 
     def is_absent(self, column: pa.Array) -> pa.Array | None:
-        if column.null_count or self._is_float:
+        """Which rows have no label; None where all have one."""
+        if column.null_count or self._may_be_nan:
             return _plain(column).is_null(nan_is_null=True)
         return None
 
     def codes(self, column: pa.Array) -> NDArray[Any]:
-        if not self._is_known:
-            return np.full(len(column), 2, dtype=np.uint8)  # invalid, all of them
         column = _plain(column)
-        if self._is_number:
-            column = column if self._cast is None else column.cast(self._cast)
+        column = column if column.type == self._type else column.cast(self._type)
+        if self._are_numbers:
             values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
             if self._other is None:
                 self._meet(values[values != self.positive])
             return values
-        is_positive = pc.equal(column, self._wanted)
+        if self._scalar is None:
+            is_positive = np.zeros(len(column), dtype=bool)
+        else:
+            is_positive = pc.equal(column, self._scalar).to_numpy(zero_copy_only=False)
         if self._other is None:
-            self._meet(column.filter(pc.invert(is_positive)))
-        codes: NDArray[Any] = is_positive.cast(pa.uint8()).to_numpy(zero_copy_only=False)
+            self._meet(column.filter(pa.array(~is_positive)))
+        codes = np.where(is_positive, POSITIVE, NEGATIVE)
         if self._other is not None:
-            known = pc.or_(is_positive, pc.equal(column, self._other)).to_numpy(zero_copy_only=False)
-            codes = np.where(known, codes, np.uint8(2))
+            codes[~is_positive & pc.not_equal(column, self._other).to_numpy(zero_copy_only=False)] = INVALID
         return codes
 
-    def looks_wrong(self, saw_positive: bool) -> bool:
-        """Whether the labels that were met deserve a closer look."""
-        if not self._is_known or (self._pos_label is not None and not saw_positive):
-            return True
-        return self._is_number and self._pos_label is None and self._other is not None and self._other not in (0, -1)
+    def is_settled(self, saw_positive: bool) -> bool:
+        """Whether the rule has nothing to say of the labels that were met, none of which is invalid."""
+        if not self._are_numbers:
+            return self._scalar is not None and saw_positive
+        if self.rule.pos_label is not None:
+            return saw_positive
+        return self._other is None or self.rule.is_known(self._other)
+
+    def distinct(self, column: pa.Array) -> list[Any]:
+        """The distinct labels of a column that lacks none, as plain values."""
+        found = pc.unique(_plain(column))
+        if pa.types.is_floating(found.type):
+            return as_written(found.to_numpy(zero_copy_only=False))
+        return list(found.to_pylist())
 
     def _meet(self, others: Any) -> None:
         with self._lock:
             if self._other is None and len(others):
-                self._other = others[0]
-                if self._is_number:
-                    self.negative = self._other
+                if self._are_numbers:
+                    self.negative = others[0]
+                self._other = others[0]  # last, since it is read without the lock
+
+
+def _label_kind(kind: pa.DataType, name: str) -> LabelKind:
+    if (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+    ):
+        return LabelKind.NUMBER
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return LabelKind.TEXT
+    if pa.types.is_temporal(kind):
+        raise wrong_type(name, "dates or times")
+    if pa.types.is_nested(kind):
+        raise wrong_type(name, f"values of type {kind}")
+    return LabelKind.OTHER
 
 
 def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def _holds(dtype: np.dtype[Any], number: Any) -> bool:
-    """Whether a dtype has the number."""
-    try:
-        return bool(dtype.type(number) == number)
-    except (OverflowError, ValueError):
-        return False
 
 
 def _absent_weights(column: pa.Array) -> pa.Array | None:

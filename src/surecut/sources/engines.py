@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER, absence, as_labels
+from surecut._inputs import LARGEST_EXACT_INTEGER
+from surecut._labels import LISTED, LabelKind, LabelRule, as_written, wrong_type
 from surecut._missing import Missing
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
@@ -44,8 +46,27 @@ WIDE = 16
 SHRUNK = 0.75
 """Where more than this share of the rows stays unresolved, dividing again does not help: they are tied, or as good."""
 
-NEGATIVE, POSITIVE, MINUS_ONE, INVALID, NO_LABEL, NO_SCORE, NO_WEIGHT, BAD_WEIGHT, ABSENT, NO_KEY, TOO_LARGE = range(11)
-"""What a row is. Only the first three are counted in bins."""
+
+class RowKind(IntEnum):
+    """What a row is: its class, or what is wrong with it. Of several kinds that apply, the last one counts."""
+
+    NEGATIVE = 0
+    POSITIVE = 1
+    NEGATIVE_WITHOUT_WEIGHT = 2
+    POSITIVE_WITHOUT_WEIGHT = 3
+    BAD_WEIGHT = 4
+    MISSING_WEIGHT = 5
+    TOO_LARGE = 6
+    MISSING_LABEL = 7
+    MISSING_SCORE = 8
+    MISSING_KEY = 9
+
+
+COUNTED = RowKind.POSITIVE
+"""The last kind whose rows are counted in bins."""
+
+LABELLED = RowKind.POSITIVE_WITHOUT_WEIGHT
+"""The last kind whose rows have a label that the rule is asked about."""
 
 SCORE, LABEL, WEIGHT, KIND, BIN = "surecut_score", "surecut_label", "surecut_weight", "surecut_kind", "surecut_bin"
 ROWS, LOW, HIGH, SUM, SQUARES = "surecut_rows", "surecut_low", "surecut_high", "surecut_sum", "surecut_squares"
@@ -57,15 +78,15 @@ OFFSET, SCALE, IN_OCTAVES = "surecut_offset", "surecut_scale", "surecut_in_octav
 
 @dataclass(frozen=True)
 class EngineRows:
-    """A lazy frame in an engine, and the questions that are put to it."""
+    """A lazy frame in an engine, and the queries for it."""
 
     frame: nw.LazyFrame[Any]
     columns: Columns
     missing: str = "error"
     metrics: tuple[Metric, ...] = ()
-    """What the rows are asked for: some metrics need rows of the positive class."""
+    """What is tuned: some metrics need rows of the positive class."""
     was_checked: bool = False
-    """Whether these are further questions to rows that were checked, of which there is nothing more to say."""
+    """Whether the rows were checked before, so that nothing more is said of them."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -99,7 +120,7 @@ class EngineRows:
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score, shipped: they have to fit in memory."""
-        self.check(as_arrays(self.counted(self.prepared)))
+        self.check(self.counted(self.prepared))
         found = self.counted(self.valid, SCORE)
         entries = entries_of(found, np.zeros(len(found), dtype=np.int64), 1, self.weighted)[0]
         rows, squares = entries.rows, entries.rows
@@ -125,11 +146,13 @@ class EngineRows:
         columns = self.columns
         raw, label = nw.col(columns.score), nw.col(columns.label)
         score = raw.cast(nw.Float64)
-        label_kind = self._schema[columns.label]
-        if label_kind in (nw.Categorical, nw.Enum):
+        label_type = self._schema[columns.label]
+        if label_type in (nw.Categorical, nw.Enum):
             label = label.cast(nw.String)
-        elif label_kind == nw.Decimal:
+        elif label_type == nw.Decimal:
             label = label.cast(nw.Float64)
+        elif label_type == nw.Boolean:
+            label = label.cast(nw.Int64)
         selected = [score.alias(SCORE), label.alias(LABEL)]
         too_large = nw.lit(False)
         if self._schema[columns.score] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128):
@@ -139,23 +162,25 @@ class EngineRows:
         keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
         frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
         without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
-        kind = self._kind_of_label()
+        is_positive = self._is_positive()
+        kind = _kind(is_positive, RowKind.POSITIVE, RowKind.NEGATIVE)
         if columns.weight is not None:
             weight = nw.col(WEIGHT)
-            kind = nw.when(weight == 0.0).then(nw.lit(ABSENT)).otherwise(kind)
-            kind = nw.when((weight < 0.0) | (weight == math.inf)).then(nw.lit(BAD_WEIGHT)).otherwise(kind)
-            kind = nw.when(weight.is_null() | is_nan(weight)).then(nw.lit(NO_WEIGHT)).otherwise(kind)
-        kind = nw.when(nw.col(KIND)).then(nw.lit(TOO_LARGE)).otherwise(kind)
+            without = _kind(is_positive, RowKind.POSITIVE_WITHOUT_WEIGHT, RowKind.NEGATIVE_WITHOUT_WEIGHT)
+            kind = _kind(weight == 0.0, without, kind)
+            kind = _kind((weight < 0.0) | (weight == math.inf), RowKind.BAD_WEIGHT, kind)
+            kind = _kind(weight.is_null() | is_nan(weight), RowKind.MISSING_WEIGHT, kind)
+        kind = _kind(nw.col(KIND), RowKind.TOO_LARGE, kind)
         without_label = nw.col(LABEL).is_null()
-        if label_kind.is_float() or label_kind == nw.Decimal:
+        if label_type.is_float() or label_type == nw.Decimal:
             without_label = without_label | is_nan(nw.col(LABEL))
-        kind = nw.when(without_label).then(nw.lit(NO_LABEL)).otherwise(kind)
-        kind = nw.when(without_score).then(nw.lit(NO_SCORE)).otherwise(kind)
+        kind = _kind(without_label, RowKind.MISSING_LABEL, kind)
+        kind = _kind(without_score, RowKind.MISSING_SCORE, kind)
         for column, key in zip(columns.by, self.keys, strict=True):
             without_key = nw.col(key).is_null()
             if self._schema[column].is_float():
                 without_key = without_key | is_nan(nw.col(key))
-            kind = nw.when(without_key).then(nw.lit(NO_KEY)).otherwise(kind)
+            kind = _kind(without_key, RowKind.MISSING_KEY, kind)
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
         capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
         # Through cast, since a literal is of the narrowest type in some engines
@@ -165,7 +190,7 @@ class EngineRows:
 
     @cached_property
     def valid(self) -> nw.LazyFrame[Any]:
-        return self.prepared.filter(nw.col(KIND) <= MINUS_ONE)
+        return self.prepared.filter(nw.col(KIND) <= COUNTED)
 
     def binned(self, fine: int) -> nw.LazyFrame[Any]:
         """All rows with their first bins; rows that do not count share one.
@@ -173,7 +198,7 @@ class EngineRows:
         In steps, since Spark compiles each to Java, and Java does not compile what is too long.
         """
         size = nw.col(SCORE).abs()
-        usual = (nw.col(KIND) <= MINUS_ONE) & (size > 0.0) & (size <= float(np.finfo(np.float64).max))
+        usual = (nw.col(KIND) <= COUNTED) & (size > 0.0) & (size <= float(np.finfo(np.float64).max))
         octave = nw.when(usual).then(size).otherwise(nw.lit(1.0)).log(2.0)
         frame = self.prepared.with_columns(octave.alias(BIN))
         number = (nw.col(BIN) / (nw.col(BIN).abs() + float(WIDE)) * float(WIDE * fine)).floor()
@@ -182,29 +207,26 @@ class EngineRows:
         above_zero = nw.when(usual).then(nw.col(BIN)).otherwise(unusual)
         return frame.with_columns(nw.when(nw.col(SCORE) < 0.0).then(above_zero * -1.0).otherwise(above_zero).alias(BIN))
 
-    @cached_property
-    def _compares_labels(self) -> bool:
-        """Whether the other label is any: then it has to be seen that it is always the same one."""
-        return self._schema[self.columns.label] != nw.Boolean and self.columns.pos_label is not None
+    @property
+    def _rule(self) -> LabelRule:
+        return LabelRule(self.columns.pos_label, self.columns.label)
 
-    def _kind_of_label(self) -> Any:
-        label, wanted = nw.col(LABEL), self.columns.pos_label
+    def _is_positive(self) -> Any:
+        """Whether a row has the positive label; every other label is negative, until `check` has seen them."""
         kind = self._schema[self.columns.label]
-        is_number = kind.is_numeric() or kind == nw.Boolean
-        if (wanted is None and not is_number) or (
-            wanted is not None and is_number != isinstance(wanted, (bool, int, float, np.number, np.bool_))
-        ):
-            self._complain_about_labels()
-        if kind == nw.Boolean:
-            positive = label if wanted is None or wanted else ~label
-            return nw.when(positive).then(nw.lit(POSITIVE)).otherwise(nw.lit(NEGATIVE))
-        if wanted is not None:
-            wanted = wanted.item() if isinstance(wanted, np.generic) else wanted
-            return nw.when(label == wanted).then(nw.lit(POSITIVE)).otherwise(nw.lit(NEGATIVE))
-        other = nw.when(label == 0).then(nw.lit(NEGATIVE)).otherwise(nw.lit(INVALID))
-        if not str(kind).startswith("UInt"):
-            other = nw.when(label == -1).then(nw.lit(MINUS_ONE)).otherwise(other)
-        return nw.when(label == 1).then(nw.lit(POSITIVE)).otherwise(other)
+        if kind.is_temporal():
+            raise wrong_type(self.columns.label, "dates or times")
+        if kind.is_nested():
+            raise wrong_type(self.columns.label, f"values of type {kind}")
+        if kind.is_numeric() or kind == nw.Boolean:
+            positive = self._rule.positive(LabelKind.NUMBER)
+        elif kind in (nw.String, nw.Categorical, nw.Enum) or isinstance(self.columns.pos_label, str):
+            positive = self._rule.positive(LabelKind.TEXT)  # engines compare text with types of their own, such as UUID
+        else:
+            positive = self._rule.positive(LabelKind.OTHER)
+        if positive is None:
+            return nw.lit(False)
+        return nw.col(LABEL) == (float(np.float32(positive)) if kind == nw.Float32 else positive)
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 
@@ -213,56 +235,63 @@ class EngineRows:
         asked = [nw.len().alias(ROWS)]
         if SCORE not in by:
             asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
-            if self._compares_labels:
-                asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
+            asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         if self.weighted:
             frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
             asked += [nw.col(WEIGHT).sum().alias(SUM), nw.col(SQUARES).sum()]
         return frame.group_by(*by, KIND).agg(*asked).collect()
 
-    def check(self, found: dict[str, NDArray[Any]]) -> None:
+    def check(self, answer: nw.DataFrame[Any]) -> None:
         """Raise where rows lack a value, labels are more than two, or nothing is left."""
-        rows = np.bincount(found[KIND], weights=found[ROWS], minlength=TOO_LARGE + 1).astype(np.int64).tolist()
-        total = sum(rows)
+        counts = as_arrays(answer.select(KIND, ROWS))
+        of_kind = np.bincount(counts[KIND], weights=counts[ROWS], minlength=len(RowKind)).astype(np.int64)
+        rows = dict(zip(RowKind, of_kind.tolist(), strict=True))
+        total = sum(rows.values())
         if not total:
             raise ValueError("the frame holds no rows: at least one is needed")
-        missing = Missing(score=rows[NO_SCORE], label=rows[NO_LABEL], weight=rows[NO_WEIGHT], key=rows[NO_KEY])
+        missing = Missing(
+            score=rows[RowKind.MISSING_SCORE],
+            label=rows[RowKind.MISSING_LABEL],
+            weight=rows[RowKind.MISSING_WEIGHT],
+            key=rows[RowKind.MISSING_KEY],
+        )
         if not self.was_checked:
             missing.settle(self.missing, total)
-        if rows[TOO_LARGE]:
+        if rows[RowKind.TOO_LARGE]:
             raise ValueError(
-                f"{self.columns.score} holds integers beyond 2**53 in {rows[TOO_LARGE]:,} rows, where float64 cannot "
-                "tell neighbours apart: rescale or rank the scores"
+                f"{self.columns.score} holds integers beyond 2**53 in {rows[RowKind.TOO_LARGE]:,} rows, where float64 "
+                "cannot tell neighbours apart: rescale or rank the scores"
             )
-        if rows[BAD_WEIGHT]:
+        if rows[RowKind.BAD_WEIGHT]:
             raise ValueError(
-                f"{self.columns.weight} must be finite and not negative, which it is not in {rows[BAD_WEIGHT]:,} rows"
+                f"{self.columns.weight} must be finite and not negative, which it is not in "
+                f"{rows[RowKind.BAD_WEIGHT]:,} rows"
             )
-        both = rows[NEGATIVE] and rows[MINUS_ONE]
-        if rows[INVALID] or both or (self.columns.pos_label is not None and self._has_several_others(found)):
-            self._complain_about_labels()
-        if self.columns.pos_label is not None and rows[NEGATIVE] and not rows[POSITIVE] + rows[ABSENT]:
-            other = (
-                found[FIRST_LABEL][found[KIND] == NEGATIVE][0] if self._compares_labels else not self.columns.pos_label
-            )
-            if not self.was_checked:
-                settle_absence(absence(self.columns.pos_label, other, self.columns.label), self.metrics)
-        if not rows[NEGATIVE] + rows[POSITIVE] + rows[MINUS_ONE]:
+        classes = self._rule.classes(self._labels_in(answer))
+        if not self.was_checked:
+            settle_absence(classes.absent, self.metrics)
+        if not rows[RowKind.NEGATIVE] + rows[RowKind.POSITIVE]:
             raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
 
-    def _has_several_others(self, found: dict[str, NDArray[Any]]) -> bool:
-        """With `pos_label`: whether the other labels are not always the same."""
-        if not self._compares_labels:
-            return False
-        others = found[KIND] == NEGATIVE
-        return len({*found[FIRST_LABEL][others].tolist(), *found[LAST_LABEL][others].tolist()}) > 1
+    def _labels_in(self, answer: nw.DataFrame[Any]) -> list[Any]:
+        """The distinct labels: the lowest and the highest of each class, if these are all there are."""
+        labelled = answer.filter(nw.col(KIND) <= LABELLED)
+        is_positive = nw.col(KIND).is_in([RowKind.POSITIVE, RowKind.POSITIVE_WITHOUT_WEIGHT])
+        positives, others = (
+            {label for name in (FIRST_LABEL, LAST_LABEL) for label in self._plain(labelled.filter(own)[name])}
+            for own in (is_positive, ~is_positive)
+        )
+        if len(others) < 2:
+            return [*positives, *others]
+        found = self.prepared.filter(nw.col(KIND) <= LABELLED).select(LABEL).unique(LABEL).head(LISTED).collect()
+        return self._plain(found[LABEL])
 
-    def _complain_about_labels(self) -> None:
-        """Raise with what is wrong about the labels, which have to be looked at once more."""
-        column = self.frame.select(nw.col(self.columns.label).alias(LABEL))
-        found = column.filter(~nw.col(LABEL).is_null()).unique(LABEL).head(1000).collect()[LABEL].to_list()
-        as_labels(found, pos_label=self.columns.pos_label, name=self.columns.label)
-        raise SourceChangedError
+    def _plain(self, labels: nw.Series[Any]) -> list[Any]:
+        """Labels as the rule takes them."""
+        kind = self._schema[self.columns.label]
+        if kind == nw.Boolean:
+            return [bool(label) for label in labels.to_list()]
+        return as_written(labels.to_numpy().astype(np.float32)) if kind == nw.Float32 else labels.to_list()
 
 
 @dataclass(frozen=True)
@@ -319,11 +348,11 @@ class EngineSource:
             return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
         binned = rows.binned(self._fine).with_columns(nw.col(BIN).cast(nw.Int64))
         if self._groups is not None:
-            binned = binned.filter(nw.col(KIND) <= MINUS_ONE)
+            binned = binned.filter(nw.col(KIND) <= COUNTED)
         answer = rows.counted(binned, *by, BIN)
         if self._groups is None:
-            rows.check(as_arrays(answer))
-            answer = answer.filter(nw.col(KIND) <= MINUS_ONE)
+            rows.check(answer)
+            answer = answer.filter(nw.col(KIND) <= COUNTED)
         entries = self._level(binned, [*by, BIN], answer, self._sample_of(answer), self.samples)
         return self._remember(answer, entries)
 
@@ -414,8 +443,8 @@ class EngineGroups(LabelSource):
     def _counted(self) -> nw.DataFrame[Any]:
         """Rows by group and what they are; checks labels, scores, weights and keys."""
         found = self.engine.counted(self.engine.prepared, *self.engine.keys)
-        self.engine.check(as_arrays(found))
-        return found.filter(nw.col(KIND) <= MINUS_ONE)
+        self.engine.check(found)
+        return found.filter(nw.col(KIND) <= COUNTED)
 
     @cached_property
     def table(self) -> nw.DataFrame[Any]:
@@ -514,7 +543,7 @@ class EngineGroups(LabelSource):
             joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner").select(GROUP, SCORE, KIND)
             for batch in arrow_reader(nw.to_native(joined)):
                 group, scores, kind = (batch.column(name).to_numpy(zero_copy_only=False) for name in range(3))
-                group, is_positive = group.astype(np.int64), kind == POSITIVE
+                group, is_positive = group.astype(np.int64), kind == RowKind.POSITIVE
                 if self.dtype == np.float64:
                     scores = np.where(scores == LARGEST, np.inf, scores)  # as the rows of an array are named
                 np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
@@ -541,7 +570,7 @@ class EngineGroups(LabelSource):
         return group
 
     def _by_class(self, answer: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        at = 2 * self.number_of(answer) + (answer[KIND].to_numpy() == POSITIVE)
+        at = 2 * self.number_of(answer) + (answer[KIND].to_numpy() == RowKind.POSITIVE)
 
         def added(column: str) -> NDArray[Any]:
             sums = np.bincount(at, answer[column].to_numpy().astype(float), 2 * len(self.table))
@@ -551,18 +580,24 @@ class EngineGroups(LabelSource):
         return rows, added(SUM) if self.weighted else rows
 
 
+def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
+    """An expression that is one kind of row where a condition holds, and another elsewhere."""
+    kinds = (nw.lit(int(one)) if isinstance(one, RowKind) else one for one in (kind, otherwise))
+    return nw.when(condition).then(next(kinds)).otherwise(next(kinds))
+
+
 def entries_of(
     answer: nw.DataFrame[Any], sample: NDArray[np.int64], samples: int, weighted: bool
 ) -> tuple[Entries, NDArray[np.int64]]:
     """Entries from an answer whose rows belong to some samples, and the entry that each row of it went to.
 
-    Classes were counted apart: what overlaps within a sample is one entry.
+    Classes were counted separately: what overlaps within a sample is one entry.
     """
     found = as_arrays(answer.select(*(name for name in (KIND, ROWS, LOW, HIGH, SCORE, SUM) if name in answer.columns)))
     del answer  # an answer of millions of rows is the largest thing here
     if not len(sample):
         raise SourceChangedError
-    is_positive = found.pop(KIND) == POSITIVE
+    is_positive = found.pop(KIND) == RowKind.POSITIVE
     low = ordered_keys(found.pop(LOW if LOW in found else SCORE))
     high = ordered_keys(found.pop(HIGH)) if HIGH in found else low
     order = np.lexsort((~high, sample))
@@ -575,8 +610,8 @@ def entries_of(
     home[order] = np.cumsum(begins) - 1
 
     def by_class(values: NDArray[Any]) -> NDArray[Any]:
-        apart = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))[order]
-        return np.asarray(np.add.reduceat(apart, firsts, axis=0))
+        columns = np.column_stack((np.where(is_positive, 0, values), np.where(is_positive, values, 0)))[order]
+        return np.asarray(np.add.reduceat(columns, firsts, axis=0))
 
     rows = by_class(found.pop(ROWS))
     weight = by_class(found.pop(SUM).astype(float)) if weighted else rows
@@ -597,9 +632,9 @@ def _numbers(answer: nw.DataFrame[Any], column: str) -> NDArray[np.int64]:
 
 def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:
     """The lowest score of each class in some bins: rows that there are, to recognise them by."""
-    valid = np.flatnonzero(found[KIND] <= MINUS_ONE)
+    valid = np.flatnonzero(found[KIND] <= COUNTED)
     valid = valid[np.argsort(found[LOW][valid], kind="stable")]
-    return RowSample.of_rows(found[LOW][valid], found[KIND][valid] == POSITIVE)
+    return RowSample.of_rows(found[LOW][valid], found[KIND][valid] == RowKind.POSITIVE)
 
 
 def _highest_so_far(sample: NDArray[np.int64], high: NDArray[np.uint64]) -> NDArray[np.uint64]:

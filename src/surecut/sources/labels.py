@@ -17,7 +17,7 @@ from surecut.core.keys import reaches, scores_of_keys
 from surecut.core.memory import Counted
 from surecut.core.search import Source, search
 from surecut.core.settings import settings
-from surecut.core.tally import ScoreTally, sorted_with_class
+from surecut.core.tally import ScoreTally, by_class, sorted_with_class
 from surecut.core.threads import on_each
 from surecut.overlap import RowSample, sampled_labels
 
@@ -249,7 +249,7 @@ def sorted_entries(
     """Rows of several samples, sample after sample, by distinct score."""
     if weights is None:
         keys, positive = sorted_runs(starts, keys, is_positive)
-        rows = np.column_stack((1 - positive, positive))
+        rows = by_class(positive, 1)
         weight = rows
     else:
         order = np.lexsort((~keys, np.repeat(np.arange(len(starts) - 1), np.diff(starts))))

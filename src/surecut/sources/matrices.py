@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import Labels, as_doubles
+from surecut._inputs import as_doubles
+from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion
 from surecut.core.counts import Counts
@@ -132,7 +133,7 @@ class DenseSource(LabelSource):
 
     def pooled(self) -> Source:
         truth = self.truth.view(np.uint8) if self.truth.dtype == bool else self.truth
-        labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), "Y_true")
+        labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), LabelRule(name="Y_true"))
         return PooledSource(self.scores, labels, self.weights)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:

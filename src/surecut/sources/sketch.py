@@ -12,7 +12,6 @@ import numpy as np
 
 from surecut._inputs import (
     as_doubles,
-    as_labels,
     as_scores,
     as_weights,
     check_missing,
@@ -20,6 +19,7 @@ from surecut._inputs import (
     require_same_length,
     without_missing,
 )
+from surecut._labels import as_labels
 from surecut.constraints import ConstraintLike, listed, parse_constraints
 from surecut.core import kernels, rules
 from surecut.core.candidates import Candidates, Hull, cut_of, hull_of

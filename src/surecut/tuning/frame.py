@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import as_labels, as_scores, as_weights
+from surecut._inputs import as_scores, as_weights, missing_values
+from surecut._labels import LabelKind, as_labels, kind_of
 from surecut._missing import Missing
 from surecut._warnings import warn_caller
 from surecut.constraints import ConstraintLike
@@ -225,6 +226,8 @@ def _engine_rows(frame: Any, columns: Columns, request: Request) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
     wrapped = _wrapped(frame, columns)
+    if isinstance(wrapped, nw.DataFrame) and columns.label in wrapped.columns:
+        wrapped = wrapped.with_columns(_typed_labels(wrapped[columns.label]))
     return EngineRows(wrapped.lazy(), columns, request.missing, request.metrics)
 
 
@@ -326,6 +329,19 @@ def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: Request) 
     scores = as_scores(column(columns.score), columns.score)
     weights = None if columns.weight is None else as_weights(column(columns.weight), len(scores), columns.weight)
     return ArraySource(scores, labels, weights)
+
+
+def _typed_labels(labels: nw.Series[Any]) -> nw.Series[Any]:
+    """Labels as an engine can compare them: objects that are numbers, such as decimals, as floats."""
+    if labels.dtype != nw.Object:
+        return labels
+    values = labels.to_numpy()
+    absent = missing_values(values)
+    if absent.all() or kind_of(values[~absent], labels.name) is not LabelKind.NUMBER:
+        return labels
+    floats = np.full(len(values), np.nan)
+    floats[~absent] = values[~absent].astype(np.float64)
+    return nw.new_series(labels.name, floats, nw.Float64, backend=labels.implementation)
 
 
 def _is_absent(series: nw.Series[Any]) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from surecut._inputs import as_labels, as_scores, as_weights, require_same_length, without_missing
+from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
+from surecut._labels import as_labels
 from surecut.constraints import ConstraintLike
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
