@@ -121,6 +121,7 @@ READ = {
     "integers in csv": lambda f: csv(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.csv"),
     "integers in parquet": lambda f: arrow(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.parquet"),
     "integers in json": lambda f: jsonl(changed(score=(ROWS["score"] * 1000).astype(int)), f / "rows.jsonl"),
+    "negative integers in json": lambda f: jsonl(changed(score=ROWS.index - 20), f / "rows.jsonl"),
     "integers up to 2**53": lambda f: csv(changed(score=2**53 - ROWS.index), f / "rows.csv"),
     "float32": lambda f: arrow(ROWS, f / "rows.parquet", score=pyarrow.array(SCORES, pyarrow.float32())),
     "decimals": lambda f: arrow(ROWS, f / "rows.parquet", score=pyarrow.array(SCORES).cast(pyarrow.decimal128(9, 3))),
@@ -359,6 +360,18 @@ def test_integers_that_have_no_double_are_refused_alike(tmp_path, place, make, s
     assert first[0] == "ValueError"
     assert "beyond 2**53" in first[1]
     assert all(other == first for other in others), [first, *others]
+
+
+@pytest.mark.parametrize("write", [csv, jsonl, arrow])
+@pytest.mark.parametrize(
+    "scores",
+    [ROWS.index - 20, ROWS.index + 0.5, 10.0 ** (7 * ROWS.index - 140)],
+    ids=["integers", "fractions", "magnitudes"],
+)
+def test_numbers_are_those_of_arrays(tmp_path, write, scores):
+    ending = {csv: "csv", jsonl: "jsonl", arrow: "parquet"}[write]
+    found = tune_frame(write(changed(score=scores), tmp_path / f"rows.{ending}"), label="label", score="score")
+    assert of_cut(found) == of_cut(tune_threshold(ROWS["label"], scores))
 
 
 def test_groups_are_found_in_folders_by_every_kind_of_path(tmp_path):

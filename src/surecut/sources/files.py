@@ -2,8 +2,8 @@
 
 DuckDB settles the types of a CSV file by its first rows, those of many files by the first file, and rounds what does
 not fit: 0.75 after twenty thousand integers reads 1. Therefore CSV is read as text, and a column gets a type that all
-its rows have; JSON lines are looked at as a whole, and their fractions read as text; the types of Parquet files are
-compared.
+its rows have; JSON lines are looked at as a whole, and numbers of several types read as text; the types of Parquet
+files are compared.
 """
 
 from __future__ import annotations
@@ -196,10 +196,12 @@ class Files:
         return self._opened_json(options) if self.kind == "json" else self._opened_parquet(options)
 
     def _opened_json(self, options: str) -> Opened:
+        """What DuckDB takes for a common type of integers and fractions, or of signs, is read as text."""
         every = f", sample_size = -1, maximum_sample_files = {len(self.files)}"
         options += self._own_columns(options + every)
         types = described(self.connection, self._source_of(self.files, options + every))
-        self._candidates = {name: ["DOUBLE"] for name, kind in types.items() if kind == "DOUBLE"}
+        mixed = [name for name, kind in types.items() if kind in ("DOUBLE", "HUGEINT") and not self._is_folder(name)]
+        self._candidates = {name: ["BIGINT", "DOUBLE"] for name in mixed}
         types |= dict.fromkeys(self._candidates, TEXT)
         own = (f"{literal(name)}: {literal(kind)}" for name, kind in types.items() if not self._is_folder(name))
         return Opened(self._source_of(self.files, f"{options}, columns = {{{', '.join(own)}}}"), types, {})
