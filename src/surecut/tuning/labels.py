@@ -16,7 +16,7 @@ from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
-from surecut.sources.matrices import label_source, no_labels
+from surecut.sources.matrices import DenseSource, label_source, no_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
@@ -111,6 +111,8 @@ def tune_thresholds(
     source = label_source(truth, scores, weights)
     if average != "samples":
         return request.named(tune_labels(source, request, names))
+    if isinstance(source, DenseSource):
+        source.require_no_nan()  # before rows and labels change places
     cuts = []
     for objective in request.objectives:
         cut = best_samples_cut(truth, scores, weights, objective, request.zero_division)
