@@ -135,7 +135,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     n_jobs
         Folds that are trained at once.
     random_state
-        Shuffles the rows of the split, or of the folds if they are given as a number. Folds are not shuffled without.
+        Which rows are drawn for a share, for folds of many labels, and, with `confidence`, to certify. None draws others
+        at every fit. Folds of one label that are given as a number are not shuffled, as in scikit-learn: pass
+        ``StratifiedKFold(5, shuffle=True)`` for that.
 
     Attributes
     ----------
@@ -181,7 +183,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         zero_division: float = 0.0,
         response_method: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
@@ -551,8 +553,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
             if y.ndim == 2:
                 return MultilabelSplit.into_folds(int(self.cv), self.random_state)
-            shuffle = self.random_state is not None
-            return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)
+            return StratifiedKFold(int(self.cv))
         return check_cv(self.cv, y=y, classifier=True)
 
 

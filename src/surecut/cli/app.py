@@ -567,17 +567,19 @@ def metrics(
         )
 
 
-@app.command(epilog="Example:\nsurecut demo --out picture.svg --seed 1")
+@app.command(epilog="Example:\nsurecut demo --out picture.svg --random-state 1")
 def demo(
     context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="PATH", help="Where to save the picture.")] = Path("surecut-demo.png"),
-    seed: Annotated[int, typer.Option(min=0, help="Which random split of the data.")] = 0,
+    random_state: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Which random split of the data.")
+    ] = 0,
 ) -> None:
     """Show on real data what a tuned cut is worth: six metrics, at 0.5 and at their own cut."""
     with _explained(context):
         from surecut.cli import demo as story
 
-        story.show(out, seed)
+        story.show(out, random_state)
 
 
 def _single_names(metrics: list[str]) -> list[str]:
