@@ -61,7 +61,7 @@ FUNCTIONS = {
 NOT_HERE = {
     # Where a function lacks an option of the request, the reason.
     "tune_threshold": {"average", "zero_division"},  # one label
-    "tune_thresholds": {"weights", "missing"},  # nothing is promised of many labels; matrices have no missing rows
+    "tune_thresholds": {"weights"},  # nothing is promised of many labels
     "tune_frame": {"zero_division"},  # a long table has no samples average
     "PlugInClassifier": {"missing"},  # the estimator decides
 }
@@ -114,18 +114,18 @@ def test_an_option_out_of_order_is_noticed():
     ("options", "reason"),
     [
         ({"shrinkage": 1, "constraint": "precision>=0.5"}, "not by smoothed ones"),
-        ({"shrinkage": 1, "confidence": 0.9}, "nothing is promised of a cut of smoothed labels"),
+        ({"shrinkage": 1, "confidence": 0.9}, "nothing to promise of a cut of smoothed labels"),
         ({"shrinkage": 1, "prior": 0.5}, "class balance"),
         ({"confidence": 1.0}, "0 < confidence < 1"),
         ({"prior": 0}, "0 < prior < 1"),
         ({"weights": "twice"}, "weights must be one of"),
-        ({"weights": "counts"}, "pass confidence too"),
+        ({"weights": "counts"}, "pass confidence= too"),
         ({"metric": []}, "empty list"),
         ({"average": "mean"}, "average must be one of"),
-        ({"average": "macro", "confidence": 0.9}, "confidence is for one cut"),
-        ({"average": "micro", "prior": 0.9}, "prior is for one cut"),
-        ({"average": "samples", "constraint": "recall>=0.5"}, "samples average"),
-        ({"average": "samples", "shrinkage": "auto"}, "samples average"),
+        ({"average": "macro", "confidence": 0.9}, "confidence= is for one cut"),
+        ({"average": "micro", "prior": 0.9}, "prior= is for one cut"),
+        ({"average": "samples", "constraint": "recall>=0.5"}, "average='samples' cannot be tuned under"),
+        ({"average": "samples", "shrinkage": "auto"}, "average='samples' cannot be tuned with"),
         ({"missing": "keep"}, "missing"),
     ],
 )

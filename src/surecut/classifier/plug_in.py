@@ -135,8 +135,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     n_jobs
         Folds that are trained at once.
     random_state
-        Which rows are drawn for a share, for folds of many labels, and, with `confidence`, to certify. None draws others
-        at every fit. Folds of one label that are given as a number are not shuffled, as in scikit-learn: pass
+        Which rows are drawn for a share, for folds of many labels, and, with `confidence`, to certify. None draws
+        others at every fit. Folds of one label that are given as a number are not shuffled, as in scikit-learn: pass
         ``StratifiedKFold(5, shuffle=True)`` for that.
 
     Attributes

@@ -15,12 +15,13 @@ import numpy as np
 from surecut._inputs import as_scores, as_weights, missing_values
 from surecut._labels import LabelKind, as_labels, kind_of
 from surecut._missing import Missing
+from surecut.certificates.counts import require_whole
 from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan
-from surecut.tuning.labels import NO_SAMPLES, tune_labels
+from surecut.tuning.labels import tune_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.tune import tune
 
@@ -96,9 +97,10 @@ def tune_frame(
     (0.25, 0.8)
     """
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    request = Request.of(
+    request = Request.of_table(
         metric,
-        average=average if keys else None,
+        by=keys,
+        average=average,
         constraint=constraint,
         confidence=confidence,
         weights=weights,
@@ -107,15 +109,29 @@ def tune_frame(
         pos_label=pos_label,
         missing=missing,
     )
-    columns = Columns(score, label, weight, keys, pos_label)
-    if not keys:
-        return request.named(tune(_source(frame, columns, request), request))
-    if average == "samples":
-        raise ValueError(NO_SAMPLES)
+    return request.named(tune_table(frame, Columns(score, label, weight, keys, pos_label), request))
+
+
+def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | list[MultilabelCut]:
+    """What `tune_frame` does with a request: a cut for each of its metrics."""
+    require_counted(frame, columns, request)
+    if not columns.by:
+        return tune(_source(frame, columns, request), request)
     from surecut.sources.engines import EngineGroups
 
     groups = EngineGroups(_engine_rows(frame, columns, request))
-    return request.named(tune_labels(groups, request, groups.names))
+    return tune_labels(groups, request, groups.names)
+
+
+def require_counted(frame: Any, columns: Columns, request: Request) -> None:
+    """Raise where weights are said to count rows, and are no whole numbers: sums of them would not always show it."""
+    weight = columns.weight
+    if weight is None or request.weights != "counts":
+        return
+    column = nw.col(weight).cast(nw.Float64)
+    is_broken = (column != column.round(0)) & ~is_nan(column)  # what is missing is another error
+    broken = _wrapped(frame, weight, needed=[weight]).lazy().select(column).filter(is_broken).head(1)
+    require_whole(broken.collect().get_column(weight).to_numpy(), "counts")
 
 
 def tally_frame(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut._matrices import aligned, is_sparse, label_matrix, present_rows, score_matrix
 from surecut.averages import NOT_SEPARATED, OVERPREDICTED, averaged_value
 from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
 
 
-NO_SAMPLES = (
-    "the samples average needs each row's labels together: pass matrices to tune_thresholds, or use macro or micro"
-)
-
-
 def tune_thresholds(
     Y_true: Any,
     Y_score: Any,
@@ -45,6 +40,7 @@ def tune_thresholds(
     prior: float | None = None,
     shrinkage: float | str = 0.0,
     zero_division: float = 0.0,
+    missing: str = "error",
     labels: Iterable[Any] | None = None,
 ) -> Any:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
@@ -76,6 +72,10 @@ def tune_thresholds(
         positives.
     zero_division
         What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
+    missing
+        What to do with rows that lack a label, a score (NaN, None, NA) or their weight: ``"error"``, or ``"drop"``,
+        which drops the row for all labels, since a matrix has it for all, and warns how many were dropped. To keep the
+        others' scores, make the one that is missing absent from a sparse matrix, or tune a long table, `tune_frame`.
     labels
         Names of the labels; else the frame's column names, or positions.
 
@@ -103,7 +103,10 @@ def tune_thresholds(
         shrinkage=shrinkage,
         zero_division=zero_division,
         pos_label=pos_label,
+        missing=missing,
     )
+    if missing == "drop":
+        Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
     scores, score_names = score_matrix(Y_score)
     truth, truth_names = label_matrix(Y_true, pos_label)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
@@ -210,10 +213,8 @@ def tune_tallies(
     >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
     array([0.375, 0.5  ])
     """
-    request = Request.of(metric, average=average, constraint=constraint, shrinkage=shrinkage)
-    if average == "samples":
-        raise ValueError(NO_SAMPLES)
     names = tuple(labels)
+    request = Request.of_table(metric, by=names, average=average, constraint=constraint, shrinkage=shrinkage)
     if not tallies or len(names) != len(tallies):
         raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
     if any(tally.given_prior is not None for tally in tallies):
