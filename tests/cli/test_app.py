@@ -299,7 +299,7 @@ def test_options_that_do_not_fit_are_explained(file, asked, said):
     ],
 )
 def test_the_command_refuses_with_the_reason_of_the_function_before_it_reads(tmp_path, asked, options):
-    with pytest.raises(ValueError, match=".") as refused:
+    with pytest.raises(ValueError, match=r"\w") as refused:
         tune_frame(pd.DataFrame(), label="y", score="p", **options)
     said = run("tune", tmp_path / "there is no such file.csv", *asked, code=1).stderr
     assert said == f"surecut: {in_options(str(refused.value))}\n"

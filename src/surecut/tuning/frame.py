@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -36,6 +36,78 @@ READ_ONCE = ("RecordBatchReader", "Scanner")
 """What of PyArrow may be gone after one pass."""
 
 
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: MetricLike = ...,
+    by: None = ...,
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> Cut: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: Sequence[MetricLike],
+    by: None = ...,
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> dict[str, Cut]: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: MetricLike = ...,
+    by: str | Sequence[str],
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> MultilabelCut: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: Sequence[MetricLike],
+    by: str | Sequence[str],
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> dict[str, MultilabelCut]: ...
 def tune_frame(
     frame: Any,
     *,
@@ -52,7 +124,7 @@ def tune_frame(
     prior: float | None = None,
     shrinkage: float | str = 0.0,
     missing: str = "error",
-) -> Any:
+) -> Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]:
     """Find the threshold at which a metric is best on the rows of a frame, exactly, without collecting them.
 
     The cut is that of `tune_threshold` on the collected columns. Files, DuckDB relations, Polars lazy frames and
@@ -109,7 +181,8 @@ def tune_frame(
         pos_label=pos_label,
         missing=missing,
     )
-    return request.named(tune_table(frame, Columns(score, label, weight, keys, pos_label), request))
+    cuts = tune_table(frame, Columns(score, label, weight, keys, pos_label), request)
+    return cast("Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]", request.named(cuts))
 
 
 def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | list[MultilabelCut]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -27,6 +27,40 @@ if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
 
 
+@overload
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: MetricLike = ...,
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> MultilabelCut: ...
+@overload
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: Sequence[MetricLike],
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> dict[str, MultilabelCut]: ...
 def tune_thresholds(
     Y_true: Any,
     Y_score: Any,
@@ -42,7 +76,7 @@ def tune_thresholds(
     zero_division: float = 0.0,
     missing: str = "error",
     labels: Iterable[Any] | None = None,
-) -> Any:
+) -> MultilabelCut | dict[str, MultilabelCut]:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
 
     Parameters
@@ -113,7 +147,7 @@ def tune_thresholds(
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
     source = label_source(truth, scores, weights)
     if average != "samples":
-        return request.named(tune_labels(source, request, names))
+        return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(tune_labels(source, request, names)))
     if isinstance(source, DenseSource):
         source.require_no_nan()  # before rows and labels change places
     cuts = []
@@ -121,7 +155,7 @@ def tune_thresholds(
         cut = best_samples_cut(truth, scores, weights, objective, request.zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
         cuts.append(replace(found, zero_division=request.zero_division, pos_label=pos_label))
-    return request.named(cuts)
+    return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
 
 
 def tune_expected(
