@@ -31,6 +31,7 @@ def many_labels(Y: Any, scores: Any) -> None:
     assert_type(tune_thresholds(Y, scores, metric=FBeta(2), average="micro"), MultilabelCut)
     assert_type(tune_thresholds(Y, scores, metric=["f1", "am"]), dict[str, MultilabelCut])
     assert_type(tune_expected(scores), MultilabelCut)
+    assert_type(tune_expected(scores, metric=["f1", "am"]), dict[str, MultilabelCut])
 
 
 def frames(frame: Any, by: str | None) -> None:

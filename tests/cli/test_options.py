@@ -32,6 +32,7 @@ NO_OPTION = {
     "style": "HTML",
     "value": "of MultilabelCut.at",
     "keyword": "the documentation of the table itself",
+    "zero_division": "of the samples average, which long tables do not have",
 }
 
 

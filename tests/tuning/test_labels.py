@@ -304,7 +304,7 @@ def test_the_samples_average_takes_no_constraint_and_no_shrinkage():
     truth, scores = sample("normal", 0)
     with pytest.raises(ValueError, match="under a constraint"):
         tune_thresholds(truth, scores, average="samples", constraint="precision>=0.1")
-    with pytest.raises(ValueError, match="samples average cannot be tuned with shrinkage"):
+    with pytest.raises(ValueError, match="average='samples' cannot be tuned with shrinkage"):
         tune_thresholds(truth, scores, average="samples", shrinkage=10)
 
 

@@ -22,7 +22,14 @@ from surecut._inputs import check_missing
 from surecut._matrices import present_rows
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate
-from surecut.certificates.counts import check_weights, frequencies, require_whole, without_ones
+from surecut.certificates.counts import (
+    check_confidence,
+    check_weights,
+    frequencies,
+    require_both,
+    require_whole,
+    without_ones,
+)
 from surecut.certificates.groups import GROUPS_NEED_ROWS, NOT_INDEPENDENT, group_certificate
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.holdout import holdout_certificate
@@ -157,14 +164,10 @@ def certificate(
     progress: bool | None = None,
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    if held_out not in (None, True, False):
-        raise ValueError(f"held_out must be True, False or None, got {held_out!r}")
-    check_weights(weights)
+    check_promise(confidence, method, weights, held_out, groups is not None)
     check_missing(missing, "error", "drop")
+    if y_score is not None:
+        require_both(weights, sample_weight is not None)
     if by is not None and not isinstance(cut, MultilabelCut):
         raise ValueError("by= says which label a row is of, and this cut has one label: leave it out")
     if missing == "drop" and y_true is not None and y_score is not None:
@@ -197,8 +200,6 @@ def certificate(
     if method == "theorem":
         return theorem_certificate(cut, confidence)
     if groups is not None:
-        if method == "uniform":
-            raise ValueError(NOT_INDEPENDENT.format(method=method))
         if tally is not None or y_true is None or y_score is None:
             raise ValueError(GROUPS_NEED_ROWS)
         if method == "holdout" and (sample_weight is not None or cut.prior_given):
@@ -246,6 +247,20 @@ def certificate(
         return replace(group_certificate(cut, rows, confidence), constraints=promises)
     promises = holdout_promises(cut, tally, 1 - confidence)
     return replace(holdout_certificate(cut, tally, confidence), constraints=promises)
+
+
+def check_promise(
+    confidence: float, method: str, weights: str | None, held_out: bool | None, has_groups: bool = False
+) -> None:
+    """Raise where the options of a certificate are none, or exclude each other, before any rows are read."""
+    if method not in METHODS:
+        raise ValueError(f"method= must be one of {', '.join(METHODS)}, got {method!r}")
+    check_confidence(confidence)
+    if held_out not in (None, True, False):
+        raise ValueError(f"held_out= must be True, False or None, got {held_out!r}")
+    check_weights(weights)
+    if has_groups and method == "uniform":
+        raise ValueError(NOT_INDEPENDENT)
 
 
 def _check_metric(metric: Metric) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.counts import check_weights, confusion_at, frequencies, require_whole
+from surecut.certificates.counts import check_confidence, check_weights, confusion_at, frequencies, require_whole
 from surecut.certificates.held_out import rows_trained, rows_tuned
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
@@ -173,12 +173,9 @@ def check_drift(
     >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000, shift=0.2))).value.direction
     'fell'
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    _check_looks(looks)
+    check_watch(confidence, weights, looks)
     if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
         raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
-    check_weights(weights)
     kind = _kind(cut, reference)
     before = _then(cut, reference, weights)
     now = _counted(cut, tally, weights)
@@ -204,9 +201,12 @@ def check_drift(
     )
 
 
-def _check_looks(looks: int) -> None:
+def check_watch(confidence: float, weights: str | None, looks: int) -> None:
+    """Raise where the options of a check are none, before any rows are read."""
+    check_confidence(confidence)
+    check_weights(weights)
     if not (isinstance(looks, (int, np.integer)) and looks >= 1):
-        raise ValueError(f"looks must be a whole number, at least 1: how many checks are planned, got {looks!r}")
+        raise ValueError(f"looks= must be a whole number, at least 1: how many checks are planned, got {looks!r}")
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,7 @@ def check_label_drift(
     between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
     the metric needs them, is not checked, and said. The parameters are those of `check_drift`.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    _check_looks(looks)
+    check_watch(confidence, weights, looks)
     for some in (tallies, tallies if reference is None else reference):
         if len(some) != len(cut):
             raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(some)}")

@@ -249,6 +249,7 @@ def tune(
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
     from surecut._files import require_folder
+    from surecut.certificates.counts import require_both
     from surecut.tuning.request import Request
 
     with _explained(context):
@@ -262,6 +263,7 @@ def tune(
             prior=prior,
             shrinkage=_kappa(shrinkage),
         )
+        require_both(request.weights, weight is not None, "weight")
         names = _names(request.metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
@@ -418,11 +420,16 @@ def certify(
         from dataclasses import asdict
 
         from surecut.certificates.certifying import certify as certified
+        from surecut.certificates.certifying import check_promise
+        from surecut.certificates.counts import require_both
         from surecut.cli import printing
         from surecut.cli.commands import load_cut, load_label_cut, positive_text, row_groups, row_labels
         from surecut.cli.files import Table
         from surecut.decisions.multilabel import MultilabelCut
 
+        meaning = None if weights is None else weights.value
+        check_promise(confidence, method.value, meaning, held_out, groups is not None)
+        require_both(meaning, weight is not None, "weight")
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
@@ -436,7 +443,7 @@ def certify(
                 rows.scores,
                 by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
                 sample_weight=rows.weights,
-                weights=None if weights is None else weights.value,
+                weights=meaning,
                 groups=None if groups is None else row_groups(rows),
                 confidence=confidence,
                 method=method.value,
@@ -495,15 +502,22 @@ def check(
     often.
     """
     with _explained(context):
-        from surecut.certificates.counts import require_whole
-        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
+        from surecut.certificates.counts import require_both, require_whole
+        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift, check_watch
         from surecut.cli import printing
         from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Arrays, Table
         from surecut.core.tally import ScoreTally
         from surecut.decisions.multilabel import MultilabelCut
 
+        options: dict[str, Any] = {
+            "weights": None if weights is None else weights.value,
+            "confidence": confidence,
+            "looks": looks,
+        }
+        check_watch(**options)
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
+        require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 
         def rows_of(path: str) -> Arrays:
             with Table(path) as opened:
@@ -517,12 +531,7 @@ def check(
         with printing.working(f"reading {file}"):
             now, then = rows_of(file), None if reference is None else rows_of(reference)
         found: DriftReport | LabelDrift
-        options: dict[str, Any] = {
-            "weights": None if weights is None else weights.value,
-            "confidence": confidence,
-            "looks": looks,
-            "random_state": random_state,
-        }
+        options["random_state"] = random_state
         with printing.working("comparing"):
             for rows in (now, then):
                 if rows is not None and rows.weights is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from surecut._inputs import as_scores, as_weights, missing_values
 from surecut._labels import LabelKind, as_labels, kind_of
 from surecut._missing import Missing
-from surecut.certificates.counts import require_whole
+from surecut.certificates.counts import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
@@ -181,6 +181,7 @@ def tune_frame(
         pos_label=pos_label,
         missing=missing,
     )
+    require_both(weights, weight is not None, "weight")
     cuts = tune_table(frame, Columns(score, label, weight, keys, pos_label), request)
     return cast("Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]", request.named(cuts))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
-from surecut.certificates.counts import check_weights
+from surecut.certificates.counts import check_confidence, check_weights
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.core.rules import Objective
 from surecut.metrics import Metric, get_metric
@@ -82,15 +83,17 @@ class Request:
             raise ValueError("metric is an empty list: name at least one metric")
         check_missing(missing, "error", "drop")
         if average is not None and average not in AVERAGES:
-            raise ValueError(f"average must be one of {', '.join(AVERAGES)}, got {average!r}")
-        if confidence is not None and not 0 < confidence < 1:
-            raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+            raise ValueError(f"average= must be one of {', '.join(AVERAGES)}, got {average!r}")
+        if confidence is not None:
+            check_confidence(confidence)
         check_weights(weights)
         if weights is not None and confidence is None:
-            raise ValueError("weights= says what weights mean to a promise: pass confidence= too, or leave it out")
+            raise ValueError("weights= says what weights mean to confidence=: give both, or leave it out")
         if prior is not None and not 0 < prior < 1:
-            raise ValueError(f"prior must fulfil 0 < prior < 1, got {prior}")
+            raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
         kappa = check_shrinkage(shrinkage)
+        if isinstance(zero_division, str) or not math.isfinite(zero_division):
+            raise ValueError(f"zero_division= must be a finite number, what a row is worth, got {zero_division!r}")
         constraints = parse_constraints(constraint)
         request = cls(
             metrics,

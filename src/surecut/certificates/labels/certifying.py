@@ -12,7 +12,7 @@ from surecut.averages import averaged_value
 from surecut.certificates.cells import cells_of, group_codes
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import frequencies, require_whole
-from surecut.certificates.groups import GROUPS_NEED_ROWS, NOT_INDEPENDENT
+from surecut.certificates.groups import GROUPS_NEED_ROWS
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.labels.bootstrap import bootstrap_labels
 from surecut.certificates.labels.holdout import holdout_labels, labels_alone
@@ -72,8 +72,6 @@ def certify_labels(
         if weights == "counts" and codes is None:
             rows = rows.counted("it", weights)
         return bootstrap_labels(cut, rows, tuned_here, confidence, codes, resamples, random_state, progress)
-    if codes is not None and method != "holdout":
-        raise ValueError(NOT_INDEPENDENT.format(method=method))
     if codes is not None and rows.weights is not None:
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={method!r}", weights)
@@ -106,8 +104,6 @@ def _from_table(
         )
     if groups is None:
         return _from_tallies(cut, tallies, method, confidence, weights, held_out, progress)
-    if method != "holdout":
-        raise ValueError(NOT_INDEPENDENT.format(method=method))
     if rows.weights is not None:
         raise ValueError(
             "groups of rows with weights have no finite-sample limit here: leave the weights out, or pass matrices and "
