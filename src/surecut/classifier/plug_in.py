@@ -281,7 +281,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "shrinkage": self.shrinkage,
             "zero_division": self.zero_division,
         }
-        Request.of(metric, average=average, **asked)  # before anything is trained
+        Request.of(metric, average=average, weights=self.weights, **asked)  # before anything is trained
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
