@@ -15,7 +15,7 @@ from surecut._labels import as_labels
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.counts import require_counts, require_whole
-from surecut.core.keys import ordered_keys
+from surecut.core.keys import ordered_keys, reaches
 from surecut.core.tally import ScoreTally, tally_rows
 from surecut.sources.matrices import label_source
 
@@ -157,8 +157,7 @@ class TableRows:
 
     def cells(self, cut: MultilabelCut, groups: NDArray[np.intp]) -> ClusterCells:
         """The counts of each group at the cut."""
-        threshold = cut.thresholds[self.label]
-        predicted = (self.scores.astype(np.float64, copy=False) >= threshold) & (threshold < np.inf)
+        predicted = reaches(self.scores, cut.thresholds[self.label])
         return ClusterCells.of_rows(self.is_positive, predicted, groups, self.label, len(cut))
 
 
