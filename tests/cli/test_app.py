@@ -715,3 +715,18 @@ def test_apply_does_not_write_over_what_it_reads(file, cut):
 def test_one_column_is_not_label_and_score(file):
     result = run("tune", file, "--label", "y", "--score", "y", code=1)
     assert "cannot be both the label and the score" in result.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "said"),
+    [
+        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, got 2.0"),
+        ("certify", ["--method", "uniform", "--groups", "day"], "which --method uniform needs: use --method holdout"),
+        ("certify", ["--weights", "counts"], "--weights says what --weight means: give both"),
+        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, got 0.0"),
+        ("check", ["--looks", "0"], "--looks must be a whole number, at least 1"),
+        ("check", ["--weights", "counts"], "--weights says what --weight means: give both"),
+    ],
+)
+def test_options_of_promises_are_refused_before_rows_are_read(cut, tmp_path, command, asked, said):
+    assert said in run(command, tmp_path / "there is no such file.csv", "--cut", cut, *asked, code=1).stderr
