@@ -160,3 +160,8 @@ def test_infeasible_is_exact_where_rows_are_many():
         tune_threshold(labels, scores, constraint="precision>=0.9")
     cut = tune_threshold(labels, scores, metric="recall", constraint=("precision", attainable))
     assert get_metric("precision").evaluate(cut.confusion) == attainable
+
+
+@pytest.mark.parametrize("nothing", [None, (), [], iter(())])
+def test_no_constraint_is_no_constraint(nothing):
+    assert parse_constraints(nothing) == ()

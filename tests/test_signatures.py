@@ -1,43 +1,30 @@
-"""Options have one name, one default and one order, wherever they are accepted."""
+"""Options have one name, one default and one order, wherever they are accepted; elsewhere there is a reason."""
 
 from __future__ import annotations
 
 import inspect
+import typing
+from enum import Enum
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
 import surecut
+from surecut.certificates.drift import check_drift, check_label_drift
 from surecut.cli.app import app
+from surecut.tuning.labels import tune_tallies
 from surecut.tuning.request import Request
-
-ORDER = [
-    "metric",
-    "by",
-    "average",
-    "sample_weight",
-    "weight",
-    "weights",
-    "pos_label",
-    "constraint",
-    "confidence",
-    "prior",
-    "shrinkage",
-    "zero_division",
-    "missing",
-    "unknown",
-    "labels",
-    "random_state",
-]
-"""The order in which options stand."""
 
 DEFAULTS: dict[str, Any] = {
     "metric": "f1",
     "by": None,
     "average": "macro",
     "sample_weight": None,
-    "weight": None,
     "weights": None,
+    "groups": None,
     "pos_label": None,
     "constraint": None,
     "confidence": None,
@@ -46,101 +33,305 @@ DEFAULTS: dict[str, Any] = {
     "zero_division": 0.0,
     "missing": "error",
     "labels": None,
+    "random_state": 0,
 }
+"""Every option that two entry points or more could have, in the order in which they stand, and its default."""
 
-FUNCTIONS = {
+SPELLED = {"weight": "sample_weight"}
+"""The name of a column, where rows are in a table."""
+
+
+def command(name: str) -> Any:
+    (found,) = (one for one in app.registered_commands if (one.name or one.callback.__name__) == name)
+    return found.callback
+
+
+ENTRY_POINTS = {
     "tune_threshold": surecut.tune_threshold,
     "tune_thresholds": surecut.tune_thresholds,
     "tune_frame": surecut.tune_frame,
     "tune_expected": surecut.tune_expected,
+    "tune_tallies": tune_tallies,
     "tally_frame": surecut.tally_frame,
-    "apply_frame": surecut.apply_frame,
-    "PlugInClassifier": surecut.PlugInClassifier,
     "ScoreTally.from_scores": surecut.ScoreTally.from_scores,
     "ScoreSketch.update": surecut.ScoreSketch.update,
+    "PlugInClassifier": surecut.PlugInClassifier,
+    "certify": surecut.certify,
+    "check_drift": check_drift,
+    "check_label_drift": check_label_drift,
+    "surecut tune": command("tune"),
+    "surecut certify": command("certify"),
+    "surecut check": command("check"),
 }
 
-NOT_HERE = {
-    # Where a function lacks an option of the request, the reason.
-    "tune_threshold": {"average", "zero_division"},  # one label
-    "tune_thresholds": {"weights", "missing"},  # nothing is promised of many labels; matrices have no missing rows
-    "tune_frame": {"zero_division"},  # a long table has no samples average
-    "PlugInClassifier": {"missing"},  # the estimator decides
+ONE_LABEL = "there is one label"
+THE_CUTS = "it is that of the cut"
+THE_TALLYS = "the tally was made with it"
+NO_CUT = "rows are counted, and no cut is asked for"
+NOTHING_RANDOM = "nothing is drawn at random"
+PROMISES = "rows that depend on each other matter to promises on held-out rows: certify"
+COUNTED = dict.fromkeys(
+    ["metric", "average", "weights", "constraint", "confidence", "prior", "shrinkage", "zero_division", "random_state"],
+    NO_CUT,
+)
+
+ABSENT: dict[str, dict[str, str]] = {
+    "tune_threshold": {
+        "by": ONE_LABEL,
+        "average": ONE_LABEL,
+        "groups": PROMISES,
+        "zero_division": "it is for the samples average of many labels",
+        "labels": ONE_LABEL,
+        "random_state": NOTHING_RANDOM,
+    },
+    "tune_thresholds": {
+        "by": "the columns are the labels",
+        "weights": "nothing is promised of many labels while they are tuned",
+        "groups": PROMISES,
+        "random_state": NOTHING_RANDOM,
+    },
+    "tune_frame": {
+        "groups": PROMISES,
+        "zero_division": "a long table has no samples average",
+        "labels": "the columns `by` hold them",
+        "random_state": NOTHING_RANDOM,
+    },
+    "tune_expected": {
+        "by": "the columns are the labels",
+        "weights": "nothing is promised without labels",
+        "groups": PROMISES,
+        "pos_label": "there are no labels",
+        "constraint": "without labels it would be met in expectation only",
+        "confidence": "nothing is promised without labels",
+        "prior": "probabilities have the class balance that they were calibrated for",
+        "shrinkage": "it is without bound",
+        "random_state": NOTHING_RANDOM,
+    },
+    "tune_tallies": {
+        "by": "there is a tally of each label",
+        "sample_weight": THE_TALLYS,
+        "weights": "nothing is promised of many labels while they are tuned",
+        "groups": PROMISES,
+        "pos_label": THE_TALLYS,
+        "confidence": "it is for one cut",
+        "prior": "it is for one cut",
+        "zero_division": "tallies have no samples average",
+        "missing": THE_TALLYS,
+        "random_state": NOTHING_RANDOM,
+    },
+    "tally_frame": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
+    "ScoreTally.from_scores": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
+    "ScoreSketch.update": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
+    "PlugInClassifier": {
+        "by": "the columns of y are the labels",
+        "sample_weight": "it is a parameter of fit",
+        "groups": "they go to the splitter, by metadata routing",
+        "missing": "the estimator decides which rows it takes",
+        "labels": "the columns of y name them",
+    },
+    "certify": dict.fromkeys(
+        ["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS
+    ),
+    "check_drift": {
+        **dict.fromkeys(["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS),
+        **dict.fromkeys(["by", "sample_weight", "pos_label", "missing"], THE_TALLYS),
+        "groups": "rows are compared by their counts, which need independent rows",
+    },
+    "surecut tune": {
+        "groups": PROMISES,
+        "zero_division": "a long table has no samples average",
+        "labels": "the columns --by hold them",
+        "random_state": NOTHING_RANDOM,
+    },
+    "surecut certify": dict.fromkeys(
+        ["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS
+    ),
+    "surecut check": {
+        **dict.fromkeys(["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS),
+        "groups": "rows are compared by their counts, which need independent rows",
+    },
 }
+"""Where an entry point lacks an option, the reason."""
+ABSENT["check_label_drift"] = ABSENT["check_drift"]
 
 OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label
-    ("apply_frame", "missing"): "negative",  # every row gets a prediction
+    ("certify", "confidence"): 0.95,  # there is no certificate without
+    ("check_drift", "confidence"): 0.95,
+    ("check_label_drift", "confidence"): 0.95,
+    ("surecut certify", "confidence"): 0.95,
+    ("surecut check", "confidence"): 0.95,
+    ("surecut tune", "metric"): None,  # f1; lists have no other default in Typer
+    ("surecut tune", "shrinkage"): "0",  # a number or a word
 }
 
 
-def parameters(function: Any) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(function).parameters)
+def options_of(function: Any) -> dict[str, Any]:
+    """The defaults of a function's options, by the one name, in its order."""
+    found = inspect.signature(function).parameters
+    defaults = {SPELLED.get(name, name): parameter.default for name, parameter in found.items()}
+    defaults = {name: default.value if isinstance(default, Enum) else default for name, default in defaults.items()}
+    return {name: default for name, default in defaults.items() if name in DEFAULTS}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_options_stand_in_one_order(name):
-    known = [option for option in parameters(FUNCTIONS[name]) if option in ORDER]
-    assert known == sorted(known, key=ORDER.index)
+    known = [option for option in options_of(ENTRY_POINTS[name]) if name != "tune_tallies" or option != "labels"]
+    assert known == sorted(known, key=list(DEFAULTS).index)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_options_have_one_default(name):
-    for option, parameter in parameters(FUNCTIONS[name]).items():
-        if option in DEFAULTS and parameter.default is not inspect.Parameter.empty:
-            assert parameter.default == OTHER_DEFAULTS.get((name, option), DEFAULTS[option]), option
+    for option, default in options_of(ENTRY_POINTS[name]).items():
+        if default is not inspect.Parameter.empty:  # tune_tallies has to be told the labels
+            assert default == OTHER_DEFAULTS.get((name, option), DEFAULTS[option]), option
 
 
-@pytest.mark.parametrize("name", NOT_HERE)
-def test_every_option_of_a_request_is_accepted_or_has_no_meaning(name):
-    asked = set(parameters(Request.of)) - {"self"}
-    assert asked - set(parameters(FUNCTIONS[name])) == NOT_HERE[name]
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_every_option_is_accepted_or_there_is_a_reason(name):
+    accepted = set(options_of(ENTRY_POINTS[name]))
+    assert accepted | set(ABSENT[name]) == set(DEFAULTS)
+    assert not accepted & set(ABSENT[name])
 
 
-def test_the_command_has_the_options_of_the_functions():
-    (command,) = (one for one in app.registered_commands if (one.name or one.callback.__name__) == "tune")
-    options = parameters(command.callback)
-    assert set(parameters(Request.of)) - {"zero_division"} <= set(options)
-    known = [option for option in options if option in ORDER]
-    assert known == sorted(known, key=ORDER.index)
+def test_the_table_knows_every_option_of_a_request():
+    assert set(inspect.signature(Request.of).parameters) <= set(DEFAULTS)
+    assert set(ABSENT) == set(ENTRY_POINTS)
 
 
 def test_applying_a_frame_and_a_file_have_the_same_options_and_defaults():
-    (command,) = (one for one in app.registered_commands if (one.name or one.callback.__name__) == "apply")
-    options, function = parameters(command.callback), parameters(surecut.apply_frame)
+    function, options = (
+        {name: one.default for name, one in inspect.signature(entry).parameters.items()}
+        for entry in (surecut.apply_frame, command("apply"))
+    )
     files = {"context", "file", "out", "negative"}  # what is read, where it is written, and how
     assert [name for name in options if name not in files] == [name for name in function if name != "frame"]
     for name in ("by", "name", "missing", "unknown"):
-        assert options[name].default == function[name].default, name
+        assert options[name] == function[name], name
 
 
 def test_an_option_out_of_order_is_noticed():
     def wrong(*, prior: Any = None, metric: Any = "f1") -> None:
         """Prior before metric."""
 
-    known = [option for option in parameters(wrong) if option in ORDER]
-    assert known != sorted(known, key=ORDER.index)
+    known = list(options_of(wrong))
+    assert known != sorted(known, key=list(DEFAULTS).index)
+
+
+@pytest.mark.parametrize("name", ["tune_threshold", "tune_thresholds", "tune_frame", "tune_expected", "tune_tallies"])
+def test_overloads_have_the_parameters_of_the_function(name):
+    function = ENTRY_POINTS[name]
+    overloads = typing.get_overloads(function)
+    assert len(overloads) == (4 if name == "tune_frame" else 2)
+    for one in overloads:
+        assert list(inspect.signature(one).parameters) == list(inspect.signature(function).parameters)
+        is_list = one.__annotations__["metric"].startswith("Sequence")
+        assert one.__annotations__["return"].startswith("dict[str, ") == is_list
+        assert "Any" not in one.__annotations__["return"]
+    assert function.__annotations__["return"] != "Any"
+
+
+Y, SCORES = np.array([[1, 0], [0, 1], [1, 1], [0, 0]] * 3), np.arange(24.0).reshape(12, 2)
+LONG = pd.DataFrame({"y": Y.ravel(), "p": SCORES.ravel(), "tag": [0, 1] * 12, "w": 1.0})
+TALLIES = [surecut.ScoreTally.from_scores(Y[:, i], SCORES[:, i]) for i in range(2)]
+
+
+class Untrained(BaseEstimator):
+    """An estimator that must not be reached."""
+
+    def fit(self, X: Any, y: Any) -> None:
+        raise AssertionError("a request is validated before anything is trained")
+
+
+REFUSING = {
+    # Functions that refuse, each with rows of its own kind; the first four are of one label.
+    "Request.of": lambda metric="f1", **options: Request.of(metric, **options),
+    "tune_threshold": lambda **options: surecut.tune_threshold(Y[:, 0], SCORES[:, 0], **options),
+    "tune_frame": lambda **options: surecut.tune_frame(LONG, label="y", score="p", **options),
+    "PlugInClassifier": lambda **options: surecut.PlugInClassifier(Untrained(), cv=1 / 3, **options).fit(
+        SCORES, Y[:, 0]
+    ),
+    "tune_thresholds": lambda **options: surecut.tune_thresholds(Y, SCORES, **options),
+    "tune_frame by": lambda **options: surecut.tune_frame(LONG, label="y", score="p", by="tag", **options),
+    "PlugInClassifier of labels": lambda **options: surecut.PlugInClassifier(Untrained(), cv=1 / 3, **options).fit(
+        SCORES, Y
+    ),
+}
+ONE = ["Request.of", "tune_threshold", "tune_frame", "PlugInClassifier"]
+MANY = ["tune_thresholds", "tune_frame by", "PlugInClassifier of labels"]
+LACKS = {"PlugInClassifier": {"missing"}, "PlugInClassifier of labels": {"missing"}, "tune_thresholds": {"weights"}}
+
+CONFLICTS: list[tuple[list[str], dict[str, Any], str]] = [
+    (ONE + MANY, {"shrinkage": 1, "constraint": "precision>=0.5"}, "not by smoothed ones"),
+    (ONE[:3], {"shrinkage": 1, "confidence": 0.9}, "nothing to promise of a cut of smoothed labels"),
+    (ONE + MANY, {"shrinkage": 1, "prior": 0.5}, "class balance"),
+    (ONE + MANY, {"shrinkage": "often"}, "shrinkage= must be a number or 'auto'"),
+    (ONE + MANY, {"confidence": 1.0}, "0 < confidence < 1"),
+    (ONE + MANY, {"prior": 0}, "0 < prior < 1"),
+    (ONE + MANY, {"weights": "twice"}, "weights must be one of"),
+    (ONE + MANY, {"weights": "counts"}, "confidence=: give both"),
+    (ONE[1:], {"weights": "counts", "confidence": 0.9}, "weight= means: give both"),
+    (ONE + MANY, {"missing": "keep"}, "missing must be"),
+    (ONE + MANY, {"constraint": "precision"}, "expected a constraint like"),
+    (ONE[:3] + MANY[:2], {"metric": []}, "empty list"),
+    (ONE[:1] + MANY, {"average": "mean"}, "average= must be one of"),
+    (MANY, {"confidence": 0.9}, "confidence= is for one cut"),
+    (MANY, {"prior": 0.9}, "prior= is for one cut"),
+    (ONE[:1] + MANY[::2], {"average": "samples", "constraint": "recall>=0.5"}, "'samples' cannot be tuned under"),
+    (ONE[:1] + MANY[::2], {"average": "samples", "shrinkage": "auto"}, "'samples' cannot be tuned with"),
+    (["tune_frame by"], {"average": "samples"}, "neither long tables nor tallies have them so"),
+    (["tune_frame"], {"average": "micro"}, "say with by= which column holds the label"),
+    (ONE[:1] + MANY[::2], {"average": "samples", "zero_division": np.nan}, "zero_division= must be a finite number"),
+    (ONE[:1] + MANY[::2], {"average": "samples", "zero_division": "warn"}, "zero_division= must be a finite number"),
+]
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("name", "options", "reason"),
     [
-        ({"shrinkage": 1, "constraint": "precision>=0.5"}, "not by smoothed ones"),
-        ({"shrinkage": 1, "confidence": 0.9}, "nothing is promised of a cut of smoothed labels"),
-        ({"shrinkage": 1, "prior": 0.5}, "class balance"),
-        ({"confidence": 1.0}, "0 < confidence < 1"),
-        ({"prior": 0}, "0 < prior < 1"),
-        ({"weights": "twice"}, "weights must be one of"),
-        ({"weights": "counts"}, "pass confidence too"),
-        ({"metric": []}, "empty list"),
-        ({"average": "mean"}, "average must be one of"),
-        ({"average": "macro", "confidence": 0.9}, "confidence is for one cut"),
-        ({"average": "micro", "prior": 0.9}, "prior is for one cut"),
-        ({"average": "samples", "constraint": "recall>=0.5"}, "samples average"),
-        ({"average": "samples", "shrinkage": "auto"}, "samples average"),
-        ({"missing": "keep"}, "missing"),
+        pytest.param(name, options, reason, id=f"{name}-{'-'.join(options)}-{i}")
+        for i, (names, options, reason) in enumerate(CONFLICTS)
+        for name in names
+        if not set(options) & LACKS.get(name, set())
     ],
 )
-def test_what_cannot_be_had_is_refused_with_the_reason(options, reason):
+def test_what_cannot_be_had_is_refused_with_one_reason_everywhere(name, options, reason):
     with pytest.raises(ValueError, match=reason):
-        Request.of(options.pop("metric", "f1"), **options)
+        REFUSING[name](**options)
+
+
+def test_tallies_have_no_samples_average():
+    with pytest.raises(ValueError, match="neither long tables nor tallies have them so"):
+        tune_tallies(TALLIES, "ab", average="samples")
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_several_metrics_give_a_dict_everywhere(average):
+    several = {
+        "tune_thresholds": surecut.tune_thresholds(Y, SCORES, metric=["f1", "am"], average=average),
+        "tune_tallies": tune_tallies(TALLIES, [0, 1], metric=["f1", "am"], average=average),
+        "tune_frame": surecut.tune_frame(LONG, label="y", score="p", by="tag", metric=["f1", "am"], average=average),
+    }
+    for found in several.values():
+        assert list(found) == ["f1", "am"]
+        assert found["am"].thresholds.tolist() == several["tune_thresholds"]["am"].thresholds.tolist()
+    expected = surecut.tune_expected(SCORES / 24, metric=["f1", "am"], average=average)
+    one = surecut.tune_expected(SCORES / 24, metric="am", average=average)
+    assert expected["am"].thresholds.tolist() == one.thresholds.tolist()
+
+
+def test_rows_without_a_value_are_dropped_everywhere():
+    scores = SCORES.copy()
+    scores[3, 1] = np.nan
+    kept = np.arange(12) != 3
+    with pytest.warns(surecut.MissingRowsWarning, match="1 without a score"):
+        found = surecut.tune_thresholds(Y, scores, missing="drop")
+    assert found.thresholds.tolist() == surecut.tune_thresholds(Y[kept], SCORES[kept]).thresholds.tolist()
+    with pytest.warns(surecut.MissingRowsWarning, match="1 without a score"):
+        found = surecut.tune_expected(scores / 24, missing="drop")
+    assert found.thresholds.tolist() == surecut.tune_expected(SCORES[kept] / 24).thresholds.tolist()
+    with pytest.warns(surecut.MissingRowsWarning, match="1 without a score"):
+        tally = surecut.ScoreTally.from_scores(Y[:, 1], scores[:, 1], missing="drop")
+    assert np.array_equal(tally.scores, surecut.ScoreTally.from_scores(Y[kept, 1], SCORES[kept, 1]).scores)
+    with pytest.raises(ValueError, match="missing must be"):
+        surecut.ScoreTally.from_scores(Y[:, 1], scores[:, 1], missing="keep")

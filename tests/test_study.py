@@ -191,7 +191,7 @@ def test_a_manifest_tells_how_results_were_made(tmp_path, with_small):
     manifest = run(tmp_path, seed=7).manifest()
     assert manifest["seed"] == 7
     assert manifest["cells"] == manifest["finished"] == 8
-    assert "surecut study run discrete --scale smoke --seed 7" in manifest["command"]
+    assert "surecut study run discrete --scale smoke --random-state 7" in manifest["command"]
     assert {"surecut", "python", "numpy", "scikit-learn"} <= set(manifest["versions"])
 
 
@@ -417,7 +417,7 @@ def test_an_experiment_from_cells_to_the_report(name, tmp_path, monkeypatch):
     assert pictures[".png"].read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in pictures[".svg"].read_bytes()
     page = (tmp_path / "report.md").read_text()
-    assert f"surecut study run {name} --scale smoke --seed 0" in page
+    assert f"surecut study run {name} --scale smoke --random-state 0" in page
     assert page.count("| **") >= 4
 
 
@@ -458,7 +458,7 @@ def test_a_run_that_breaks_says_how_to_go_on(error, tmp_path, with_small):
     result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 1
     assert str(error) in result.output
-    assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
+    assert "To go on: surecut study run discrete --scale smoke --random-state 0" in result.output.replace("\n", " ")
 
 
 def test_the_axis_of_sizes_tells_where_repetitions_are_lacking():
@@ -507,7 +507,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path, with_small):
     with_small(interrupt)
     result = cli.invoke(app, ["study", "run", "discrete", "--scale", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 130
-    assert "To go on: surecut study run discrete --scale smoke --seed 0" in result.output.replace("\n", " ")
+    assert "To go on: surecut study run discrete --scale smoke --random-state 0" in result.output.replace("\n", " ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")

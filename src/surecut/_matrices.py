@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_scores
+from surecut._inputs import as_scores, missing_values, without_missing
 from surecut._labels import as_labels, warn_of_absence
+from surecut._missing import Missing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,3 +144,45 @@ def _not_indicators(name: str, found: str) -> ValueError:
     return ValueError(
         f"{name} must hold 0 and 1, one column per label (as MultiLabelBinarizer makes them), found {found}"
     )
+
+
+def present_rows(y_true: Any, y_score: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
+    """The rows that have all labels, all scores and a weight, of columns or of matrices; a warning counts the others.
+
+    `others` are further columns of the same rows, or None.
+
+    >>> present_rows([[1, 0], [0, 1]], np.array([[0.5, 0.25], [0.75, 1.0]]), None, ["a", "b"])[3]
+    ['a', 'b']
+    """
+    given = (y_true, y_score, sample_weight)
+    lacking = [None if values is None else _lacking(values) for values in given]
+    gone = np.logical_or.reduce([rows for rows in lacking if rows is not None])
+    kept = np.flatnonzero(~gone)
+    if np.ndim(y_score) == 1 and not is_sparse(y_score):
+        return (*without_missing(*given), *(_taken(column, kept) for column in others))
+    counted, seen = {}, np.zeros(len(gone), dtype=bool)
+    for part, rows in zip(("label", "score", "weight"), lacking, strict=True):
+        if rows is not None:
+            counted[part], seen = int((rows & ~seen).sum()), seen | rows
+    Missing(**counted).settle("drop", len(gone))
+    return tuple(_taken(values, kept) for values in (*given, *others))
+
+
+def _taken(values: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of an array, a list, a sparse matrix or a frame."""
+    from sklearn.utils import _safe_indexing
+
+    if values is None:
+        return None
+    return _safe_indexing(values.tocsr() if is_sparse(values) else values, rows)
+
+
+def _lacking(values: Any) -> NDArray[np.bool_]:
+    """Which rows of a column or a matrix lack a value."""
+    if is_sparse(values):
+        stored = values.tocoo()
+        rows = stored.coords[0][np.isnan(stored.data)] if stored.dtype.kind == "f" else np.zeros(0, dtype=np.intp)
+        return np.bincount(rows, minlength=values.shape[0]) > 0
+    found = np.asarray(values.to_numpy() if hasattr(values, "columns") and hasattr(values, "to_numpy") else values)
+    missing = missing_values(found.reshape(-1)).reshape(found.shape)
+    return missing if missing.ndim == 1 else np.asarray(missing.any(axis=1))

@@ -81,8 +81,12 @@ ConstraintLike = str | Constraint | tuple[Any, ...]
 
 
 def parse_constraints(constraint: ConstraintLike | Iterable[ConstraintLike] | None) -> tuple[Constraint, ...]:
-    """Constraints out of a string, a tuple (name, level), or a list of either."""
-    if constraint is None:
+    """Constraints out of a string, a tuple (name, level), or a list of either, which may be empty.
+
+    >>> parse_constraints([]) == parse_constraints(()) == parse_constraints(None) == ()
+    True
+    """
+    if constraint is None or constraint == ():
         return ()
     if isinstance(constraint, (str, Constraint, tuple)):
         return (_parse(constraint),)

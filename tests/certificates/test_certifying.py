@@ -317,7 +317,7 @@ def test_refusals(samples, cut):
     own = tune_threshold(*samples[0], metric=lambda confusion: confusion.tp - confusion.fp)
     with pytest.raises(ValueError, match="nothing is known"):
         certify(own, y, score)
-    with pytest.raises(ValueError, match="method must be one of"):
+    with pytest.raises(ValueError, match="method= must be one of"):
         certify(cut, y, score, method="jackknife")
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         certify(cut, y, score, confidence=95)

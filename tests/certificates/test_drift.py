@@ -123,7 +123,7 @@ def test_functions_and_weights_are_refused():
     random = np.random.default_rng(7)
     y, scores = draw(random, 200)
     cut = tune_threshold(y, scores)
-    with pytest.raises(ValueError, match="leave the weights out"):
+    with pytest.raises(ValueError, match="not said what their weights mean"):
         check_drift(cut, ScoreTally.from_scores(y, scores, sample_weight=random.random(200)))
     with pytest.raises(ValueError, match="of which nothing is known"):
         check_drift(tune_threshold(y, scores, metric=lambda c: c.tp - c.fp), tally(y, scores))
@@ -170,3 +170,83 @@ class TestManyLabels:
         found = check_label_drift(cut, self.tallies((truth, scores)))
         assert list(found.not_checked) == [1]
         assert len(found.reports) == 3
+
+
+class TestWeights:
+    """A weight of 2 means the row twice, if that is said."""
+
+    @pytest.fixture
+    def rows(self):
+        random = np.random.default_rng(8)
+        before, new = draw(random, 600), draw(random, 600, shift=0.3)
+        return before, new, random.integers(1, 4, 600)
+
+    @pytest.mark.parametrize("reference", [False, True])
+    @pytest.mark.parametrize("prior", [None, 0.3])
+    def test_counts_are_rows(self, rows, reference, prior):
+        before, new, times = rows
+        cut = tune_threshold(*before, prior=prior)
+
+        def checked(make, **options):
+            beside = make(*draw(np.random.default_rng(9), 600)) if reference else None
+            return check_drift(cut, make(*new), reference=beside, **options)
+
+        by_weights = checked(lambda *r: ScoreTally.from_scores(*r, sample_weight=times), weights="counts")
+        repeated = checked(lambda *r: tally(*(np.repeat(column, times) for column in r)))
+        if not reference:  # rows that are repeated look like others, and of such rows less is known
+            assert by_weights.value == repeated.value
+        assert by_weights.value.then == repeated.value.then
+        assert by_weights.value.now_limits == repeated.value.now_limits
+        assert by_weights.prior == repeated.prior
+        assert by_weights.rows == times.sum()
+        assert by_weights.best.threshold == repeated.best.threshold
+
+    def test_the_cut_and_its_tuning_rows_may_have_counts(self, rows):
+        before, new, times = rows
+        weighted = tune_threshold(*before, sample_weight=times)
+        repeated = tune_threshold(*(np.repeat(column, times) for column in before))
+        found = check_drift(weighted, tally(*new), weights="counts")
+        assert found.value == check_drift(repeated, tally(*new)).value
+        same = ScoreTally.from_scores(*before, sample_weight=times)
+        assert same.has_tuned(weighted)
+        assert check_drift(weighted, same, reference=same, weights="counts").then_rows == times.sum()
+
+    def test_weights_of_one_need_no_word(self, rows):
+        before, new, _ = rows
+        ones = ScoreTally.from_scores(*new, sample_weight=np.ones(600))
+        assert check_drift(tune_threshold(*before), ones).rows == 600
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            (None, "it is not said what their weights mean: pass weights='counts'"),
+            ("importance", "the check counts rows, and weights='importance' says"),
+            ("twice", "weights must be one of"),
+        ],
+    )
+    def test_other_weights_are_refused(self, rows, weights, message):
+        before, new, times = rows
+        weighted = ScoreTally.from_scores(*new, sample_weight=times)
+        with pytest.raises(ValueError, match=message):
+            check_drift(tune_threshold(*before), weighted, weights=weights)
+
+    def test_many_labels(self, rows):
+        before, new, times = rows
+        cut = tune_thresholds(np.column_stack([before[0]] * 2), np.column_stack([before[1]] * 2))
+        weighted = [ScoreTally.from_scores(*new, sample_weight=times)] * 2
+        repeated = [tally(*(np.repeat(column, times) for column in new))] * 2
+        found = check_label_drift(cut, weighted, weights="counts")
+        assert found.reports[1].value == check_label_drift(cut, repeated).reports[1].value
+        with pytest.raises(ValueError, match="a tally for each of the 2 labels, got 1"):
+            check_label_drift(cut, repeated, reference=repeated[:1])
+
+
+def test_the_bootstrap_of_the_tuning_rows_has_its_random_numbers():
+    random = np.random.default_rng(10)
+    rows, new = draw(random, 400), tally(*draw(random, 400))
+    cut = tune_threshold(*rows)
+    one, again, other = (
+        check_drift(cut, new, reference=tally(*rows), random_state=state).value.then_limits for state in (0, 0, 1)
+    )
+    assert one == again == check_drift(cut, new, reference=tally(*rows)).value.then_limits
+    assert one != other

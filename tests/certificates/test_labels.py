@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse, special, stats
 
-from surecut import Confusion, MultilabelCut, ScoreTally, certify, tune_thresholds
+from surecut import Confusion, MissingRowsWarning, MultilabelCut, ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.averages import averaged_value
 from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
@@ -348,3 +348,94 @@ def test_the_bootstrap_knows_how_much_macro_thresholds_flatter():
         flattery.append(cut.value - truth)
         taken_off.append(cut.value - (certificate.lower + certificate.upper) / 2)
     assert np.mean(taken_off) == pytest.approx(np.mean(flattery), rel=0.25)
+
+
+class TestLongTables:
+    """Rows that have one label each, as `tune_frame(by=...)` reads them."""
+
+    @staticmethod
+    def table(truth, scores, names):
+        """The columns of a matrix as rows, row after row."""
+        return truth.reshape(-1), scores.reshape(-1), np.tile(np.array(names, dtype=object), len(truth))
+
+    @pytest.mark.parametrize("average", ["macro", "micro"])
+    def test_groups_are_what_is_independent(self, average, samples):
+        (tuning, fresh), names = samples, [f"label {i}" for i in range(8)]
+        cut = tune_thresholds(*tuning, average=average, labels=names)
+        groups = np.arange(len(fresh[0])) // 3
+        expected = certify(cut, *fresh, groups=groups)
+        *columns, by = self.table(*fresh, names)
+        found = certify(cut, *columns, by=by, groups=np.repeat(groups, 8))
+        assert (found.lower, found.upper, found.value) == pytest.approx(
+            (expected.lower, expected.upper, expected.value)
+        )
+
+    @pytest.mark.parametrize("method", ["holdout", "uniform"])
+    def test_without_groups_they_are_tallies(self, method, samples):
+        tuning, fresh = samples
+        cut = tune_thresholds(*tuning)
+        *columns, by = self.table(*fresh, range(8))
+        tallies = [ScoreTally.from_scores(fresh[0][:, i], fresh[1][:, i]) for i in range(8)]
+        assert certify(cut, *columns, by=by, method=method) == certify(cut, tally=tallies, method=method)
+
+    def test_labels_of_several_columns(self, samples):
+        tuning, fresh = samples
+        pairs = [(f"label {i // 2}", i % 2) for i in range(8)]
+        cut = tune_thresholds(*tuning, labels=pairs)
+        *columns, by = self.table(*fresh, range(8))
+        expected = certify(cut, *columns, by=[pairs[i] for i in by])
+        assert certify(cut, *columns, by=np.array(pairs, dtype=object)[by.astype(int)]) == expected
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"by": ["none"] * 8}, "by= holds 'none', which is none of the cut's 8 labels"),
+            ({"by": [0] * 8}, "7 of the cut's 8 labels have no row, such as 1"),
+            ({"by": range(8), "method": "bootstrap"}, "does not say which of its rows belong together"),
+            ({"by": range(8), "groups": range(8), "method": "uniform"}, "not independent, which method='uniform'"),
+            ({"by": range(8), "groups": range(8), "sample_weight": range(1, 9)}, "leave the weights out"),
+            ({"by": range(8), "sample_weight": np.full(8, 1.5), "weights": "counts"}, "not numbers of rows"),
+        ],
+    )
+    def test_what_is_refused(self, options, message, samples):
+        tuning, fresh = samples
+        cut = tune_thresholds(*tuning)
+        with pytest.raises(ValueError, match=message):
+            certify(cut, fresh[0][0], fresh[1][0], held_out=True, **options)
+
+    def test_tallies_have_no_groups(self, samples):
+        tuning, fresh = samples
+        tallies = [ScoreTally.from_scores(fresh[0][:, i], fresh[1][:, i]) for i in range(8)]
+        with pytest.raises(ValueError, match="groups need the rows themselves"):
+            certify(tune_thresholds(*tuning), tally=tallies, groups=np.arange(len(fresh[0])))
+
+    def test_one_label_has_no_table(self, samples):
+        tuning, fresh = samples
+        with pytest.raises(ValueError, match="by= says which label a row is of"):
+            certify(tune_threshold(tuning[0][:, 0], tuning[1][:, 0]), fresh[0][:, 0], fresh[1][:, 0], by=fresh[0][:, 0])
+
+
+@pytest.mark.parametrize("method", ["holdout", "bootstrap"])
+def test_rows_with_a_missing_value_can_be_dropped(method, samples):
+    tuning, fresh = samples
+    cut = tune_thresholds(*tuning)
+    scores, groups = fresh[1].copy(), np.arange(len(fresh[0])) // 2
+    scores[4, 2] = np.nan
+    kept = np.arange(len(scores)) != 4
+    expected = certify(cut, fresh[0][kept], scores[kept], groups=groups[kept], method=method)
+    for make in (np.asarray, pd.DataFrame, sparse.csr_array):
+        with pytest.warns(MissingRowsWarning, match="1 without a score"):
+            found = certify(cut, fresh[0], make(scores), groups=groups, method=method, missing="drop")
+        assert found == expected
+    with pytest.raises(ValueError, match="NaN"):
+        certify(cut, fresh[0], scores)
+
+
+def test_the_positive_value_is_the_cuts_own_or_named(samples):
+    tuning, fresh = samples
+    words = [np.where(truth, "yes", "no") for truth, _ in (tuning, fresh)]
+    cut = tune_thresholds(words[0], tuning[1], pos_label="yes")
+    expected = certify(tune_thresholds(*tuning), *fresh)
+    assert certify(cut, words[1], fresh[1]) == expected
+    assert certify(tune_thresholds(*tuning), words[1], fresh[1], pos_label="yes") == expected
+    assert certify(cut, fresh[0].astype(bool), fresh[1]) == expected

@@ -350,3 +350,12 @@ def test_the_hull_is_that_of_the_tuning_rows(data, model):
     classifier = PlugInClassifier(model, cv="prefit").fit(X, y)
     expected = ScoreTally.from_scores(y, model.predict_proba(X)[:, 1]).hull
     np.testing.assert_array_equal(classifier.hull_.accepted, expected.accepted)
+
+
+def test_the_same_rows_are_drawn_unless_it_is_asked_otherwise(data):
+    def threshold(**options):
+        return PlugInClassifier(LogisticRegression(), **options).fit(*data).best_threshold_
+
+    assert threshold(cv=1 / 3) == threshold(cv=1 / 3) == threshold(cv=1 / 3, random_state=0)
+    assert threshold(cv=1 / 3) != threshold(cv=1 / 3, random_state=1)
+    assert threshold(cv=5) == threshold(cv=5, random_state=1) == threshold(cv=StratifiedKFold(5))  # not shuffled

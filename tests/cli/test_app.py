@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from surecut import Cut, MultilabelCut, ScoreTally, certify, tune_threshold
-from surecut.certificates.drift import check_label_drift
+from surecut import Cut, MultilabelCut, ScoreTally, certify, tune_frame, tune_threshold
+from surecut.certificates.drift import check_drift, check_label_drift
 from surecut.cli import demo
 from surecut.cli.app import app
+from surecut.cli.options import in_options
 from surecut.metrics import CATALOGUE, Tversky, Utility
 from surecut.tuning.labels import tune_tallies
 
@@ -159,7 +160,7 @@ class TestApply:
         (tmp_path / "new.csv").write_text("id,p\na,0.9\nb,\nc,nan\nd,inf\n")
         options = [tmp_path / "new.csv", "--cut", cut, "--out", tmp_path / "o.csv", "--name", "hit"]
         message = run("apply", *options, "--missing", "error", code=1).output
-        assert "2 of 4 rows have no score in 'p': fill them, or say --missing negative" in message.replace("\n", " ")
+        assert "2 of 4 rows have no score in 'p': fill them, or pass --missing negative" in message.replace("\n", " ")
         assert not (tmp_path / "o.csv").exists()
         assert "note: 2 of 4 rows have no score in 'p': they are predicted negative" in run("apply", *options).stderr
         assert (tmp_path / "o.csv").read_text().splitlines() == [
@@ -255,9 +256,9 @@ def test_a_cut_is_drawn_toward_a_model(file, rows, shrinkage):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--shrinkage", "some"], "--shrinkage must be auto or a number, got 'some'"),
+        (["--shrinkage", "some"], "--shrinkage must be a number or 'auto', got 'some'"),
         (["--shrinkage", "-1"], "shrinkage"),
-        (["--shrinkage", "auto", "--prior", "0.2"], "--shrinkage goes with none of"),
+        (["--shrinkage", "auto", "--prior", "0.2"], "leave --shrinkage 0, or leave out --prior"),
         (["--metric", "f1,f2"], "for several repeat it: --metric f1 --metric f2"),
         (["--metric", "utility(fp=-2"], "has a bracket that is not closed"),
         (["--metric", "f1_scor"], "did you mean 'f1'?"),
@@ -269,6 +270,53 @@ def test_a_cut_is_drawn_toward_a_model(file, rows, shrinkage):
 def test_options_that_do_not_fit_are_explained(file, asked, said):
     result = run("tune", file, *asked, code=1)
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        (["--shrinkage", "1", "--constraint", "precision>=0.5"], {"shrinkage": 1.0, "constraint": "precision>=0.5"}),
+        (["--shrinkage", "1", "--confidence", "0.9"], {"shrinkage": 1.0, "confidence": 0.9}),
+        (["--shrinkage", "auto", "--prior", "0.5"], {"shrinkage": "auto", "prior": 0.5}),
+        (["--confidence", "2"], {"confidence": 2.0}),
+        (["--prior", "0"], {"prior": 0.0}),
+        (["--weights", "counts"], {"weights": "counts"}),
+        (["--average", "micro"], {"average": "micro"}),
+        (["--by", "tag", "--average", "samples"], {"by": "tag", "average": "samples"}),
+        (["--by", "tag", "--confidence", "0.9"], {"by": "tag", "confidence": 0.9}),
+        (["--by", "tag", "--prior", "0.9"], {"by": "tag", "prior": 0.9}),
+        (["--constraint", "precision"], {"constraint": "precision"}),
+        (["--metric", "jacard"], {"metric": "jacard"}),
+    ],
+)
+def test_the_command_refuses_with_the_reason_of_the_function_before_it_reads(tmp_path, asked, options):
+    with pytest.raises(ValueError, match=r"\w") as refused:
+        tune_frame(pd.DataFrame(), label="y", score="p", **options)
+    said = run("tune", tmp_path / "there is no such file.csv", *asked, code=1).stderr
+    assert said == f"surecut: {in_options(str(refused.value))}\n"
+
+
+def test_what_is_saved_does_not_depend_on_the_page(file, tmp_path):
+    pytest.importorskip("jinja2")
+    for asked in ([], ["--prior", "0.1"], ["--confidence", "0.9"], ["--shrinkage", "3"]):
+        run("tune", file, *asked, "--out", tmp_path / "a.json")
+        run("tune", file, *asked, "--out", tmp_path / "b.json", "--report", tmp_path / "page.html")
+        assert Cut.load(tmp_path / "a.json") == Cut.load(tmp_path / "b.json")
+
+
+def test_a_promise_counts_whole_weights(tmp_path, rows):
+    labels, scores = rows
+    frame = pd.DataFrame({"y": labels.astype(int), "p": scores, "w": np.tile([1, 2], 1_000)})
+    asked = ["--weight", "w", "--confidence", "0.9", "--format", "json"]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    (found,) = json.loads(run("tune", tmp_path / "rows.csv", *asked, "--weights", "counts").stdout)["cuts"]
+    expected = tune_threshold(labels, scores, sample_weight=frame["w"], weights="counts", confidence=0.9)
+    assert found["lower_limit"] == pytest.approx(expected.lower_limit)
+    assert "pass --weights counts" in run("tune", tmp_path / "rows.csv", *asked, code=1).stderr
+    frame.assign(w=1.5).to_csv(tmp_path / "rows.csv", index=False)  # sums of eight of them look whole
+    for more in ([], ["--report", tmp_path / "page.html"]):
+        said = run("tune", tmp_path / "rows.csv", *asked, "--weights", "counts", *more, code=1).stderr
+        assert "these weights are not numbers of rows, such as 1.5" in said
 
 
 @pytest.mark.parametrize(("label", "what"), [(1, "positive"), (0, "negative")])
@@ -365,7 +413,7 @@ class TestLabels:
         assert "3 labels, each with a threshold of its own" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
     def test_mistakes(self, tagged, tmp_path, cut):
-        assert "leave out --by" in run("tune", tagged, "--by", "tag", "--prior", "0.1", code=1).output
+        assert "--prior is for one cut" in run("tune", tagged, "--by", "tag", "--prior", "0.1", code=1).output
         run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
         out = ["--out", tmp_path / "o.csv"]
         assert "say with --by" in run("apply", tagged, "--cut", tmp_path / "many.json", *out, code=1).output
@@ -431,9 +479,46 @@ class TestCertify:
         document = json.loads(run("certify", tmp_path / "grouped.csv", *options).stdout)
         expected = certify(Cut.load(cut), labels, scores, method="bootstrap", groups=np.arange(800) // 4)
         assert document["lower"] == pytest.approx(expected.lower)
+        options += ["--resamples", "300", "--random-state", "5"]
+        document = json.loads(run("certify", tmp_path / "grouped.csv", *options).stdout)
+        asked = {"method": "bootstrap", "groups": np.arange(800) // 4, "resamples": 300, "random_state": 5}
+        assert document["lower"] == pytest.approx(certify(Cut.load(cut), labels, scores, **asked).lower)
+
+    def test_groups_of_many_labels(self, file, tmp_path):
+        labels, scores = draw(1_200, seed=2)
+        tags, patients = np.arange(1_200) % 3, np.arange(1_200) // 6
+        pd.DataFrame({"y": labels.astype(int), "p": scores, "tag": tags, "patient": patients}).to_csv(
+            tmp_path / "new.csv", index=False
+        )
+        then = draw(1_200, seed=3)
+        pd.DataFrame({"y": then[0].astype(int), "p": then[1], "tag": tags}).to_csv(tmp_path / "then.csv", index=False)
+        run("tune", tmp_path / "then.csv", "--by", "tag", "--out", tmp_path / "many.json")
+        options = ["--cut", tmp_path / "many.json", "--by", "tag", "--groups", "patient"]
+        document = json.loads(run("certify", tmp_path / "new.csv", *options, "--format", "json").stdout)
+        loaded = MultilabelCut.load(tmp_path / "many.json")
+        expected = certify(loaded, labels, scores, by=tags, groups=patients)
+        assert document["lower"] == pytest.approx(expected.lower)
+        assert any("groups" in one for one in document["assumptions"])
+        said = run("certify", tmp_path / "new.csv", *options, "--method", "uniform", code=1).stderr
+        assert "not independent, which --method uniform needs: use --method holdout" in said
 
 
 class TestCheck:
+    def test_weights(self, cut, tmp_path):
+        labels, scores = draw(1_000, seed=1)
+        times = np.random.default_rng(0).integers(1, 3, 1_000)
+        pd.DataFrame({"y": labels.astype(int), "p": scores, "w": times}).to_csv(tmp_path / "new.csv", index=False)
+        asked = ["check", tmp_path / "new.csv", "--cut", cut, "--weight", "w", "--format", "json"]
+        document = json.loads(run(*asked, "--weights", "counts").stdout)
+        fresh = ScoreTally.from_scores(labels, scores, sample_weight=times)
+        expected = check_drift(Cut.load(cut), fresh, weights="counts")
+        assert document["rows"] == times.sum() == expected.rows
+        assert document["value"]["p_value"] == pytest.approx(expected.value.p_value)
+        assert "pass --weights counts if a weight of 2" in run(*asked, code=1).stderr
+        assert "--weights importance says" in run(*asked, "--weights", "importance", code=1).stderr
+        pd.DataFrame({"y": [0, 1] * 8, "p": [0.5, 0.25] * 8, "w": 1.5}).to_csv(tmp_path / "new.csv", index=False)
+        assert "such as 1.5" in run(*asked, "--weights", "counts", code=1).stderr
+
     def test_no_change_is_code_0(self, cut, tmp_path):
         printed = run("check", save(tmp_path / "new.csv", *draw(1_000, seed=1)), "--cut", cut).stdout
         assert "No sign of a change" in printed
@@ -638,3 +723,18 @@ def test_groups_are_looked_up_by_value_whatever_is_written(tmp_path, ending):
     if ending == "csv":
         assert read["tag"].tolist() == ["07", "8", "9", "7"]
         assert read["p"].tolist()[:3] == ["0.60"] * 3
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "said"),
+    [
+        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, got 2.0"),
+        ("certify", ["--method", "uniform", "--groups", "day"], "which --method uniform needs: use --method holdout"),
+        ("certify", ["--weights", "counts"], "--weights says what --weight means: give both"),
+        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, got 0.0"),
+        ("check", ["--looks", "0"], "--looks must be a whole number, at least 1"),
+        ("check", ["--weights", "counts"], "--weights says what --weight means: give both"),
+    ],
+)
+def test_options_of_promises_are_refused_before_rows_are_read(cut, tmp_path, command, asked, said):
+    assert said in run(command, tmp_path / "there is no such file.csv", "--cut", cut, *asked, code=1).stderr

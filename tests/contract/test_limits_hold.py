@@ -597,7 +597,7 @@ def test_a_look_has_its_part_of_the_error():
     assert planned.now_limits[0] < check_drift(cut, new).prior.now_limits[0]
     assert check_drift(cut, ScoreTally.from_scores(*draw(2_000, shift=0.2)), looks=20).moved
     for looks in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="looks must be a whole number"):
+        with pytest.raises(ValueError, match="looks= must be a whole number"):
             check_drift(cut, new, looks=looks)
 
 

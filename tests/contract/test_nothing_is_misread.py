@@ -387,7 +387,7 @@ def test_the_apply_command_refuses_a_missing_score_or_takes_it_for_negative(tmp_
     out = tmp_path / "out.parquet"
     options = ("apply", path, "--cut", tmp_path / "cut.json", "--out", out, "--missing", missing)
     if missing == "error":
-        assert "1 of 4 rows have no score in 'score': fill them, or say --missing negative" in run(*options, code=1)
+        assert "1 of 4 rows have no score in 'score': fill them, or pass --missing negative" in run(*options, code=1)
         assert not out.exists()
     else:
         for asked in (options, options[:-2]):  # it is what happens unless said otherwise

@@ -449,7 +449,7 @@ def test_a_person_says_that_rows_tuned_the_cut(tuned):
     corrected = certify(cut, *one_less(*tuned), held_out=False, method="bootstrap")
     assert corrected.lower == pytest.approx(certify(cut, *tuned, method="bootstrap").lower, abs=0.005)
     assert certify(cut, *tuned, held_out=False, method="uniform") == certify(cut, *tuned, method="uniform")
-    with pytest.raises(ValueError, match="held_out must be True, False or None"):
+    with pytest.raises(ValueError, match="held_out= must be True, False or None"):
         certify(cut, *tuned, held_out="yes")
 
 

@@ -47,7 +47,7 @@ def test_one_column_names_the_groups_by_its_values(make, same):
     same.cut(cut["b"], tune_threshold(*(frame[frame["key"] == "b"][c] for c in ("label", "score"))))
     several = tune_frame(frame, label="label", score="score", by="key", metric=["f1", "am"])
     assert list(several) == ["f1", "am"]
-    with pytest.raises(ValueError, match="samples average needs each row's labels together"):
+    with pytest.raises(ValueError, match="average='samples' needs each row's labels together"):
         tune_frame(frame, label="label", score="score", by="key", average="samples")
 
 

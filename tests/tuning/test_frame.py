@@ -169,7 +169,7 @@ REFUSED = {
     "large integers": (small(score=[1, 2, 3, 2**53 + 2]), {}, "beyond 2\\*\\*53"),
     "no rows": (small()[:0], {}, "holds no rows"),
     "policy": (small(), {"missing": "ignore"}, 'missing must be "error" or "drop", got \'ignore\''),
-    "average": (small(g=1), {"by": "g", "average": "mean"}, "average must be one of macro, micro, samples"),
+    "average": (small(g=1), {"by": "g", "average": "mean"}, "average= must be one of macro, micro, samples"),
     "no metric": (small(), {"metric": []}, "metric is an empty list"),
 }
 

@@ -304,7 +304,7 @@ def test_the_samples_average_takes_no_constraint_and_no_shrinkage():
     truth, scores = sample("normal", 0)
     with pytest.raises(ValueError, match="under a constraint"):
         tune_thresholds(truth, scores, average="samples", constraint="precision>=0.1")
-    with pytest.raises(ValueError, match="samples average cannot be tuned with shrinkage"):
+    with pytest.raises(ValueError, match="average='samples' cannot be tuned with shrinkage"):
         tune_thresholds(truth, scores, average="samples", shrinkage=10)
 
 
@@ -449,3 +449,28 @@ def test_expected_thresholds_of_sparse_probabilities_and_of_nonsense():
 
 def test_the_result_is_a_multilabel_cut():
     assert isinstance(tune_thresholds([[0, 1], [1, 0]], [[0.1, 0.2], [0.3, 0.1]]), MultilabelCut)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "samples"])
+@pytest.mark.parametrize(
+    "sizes", [{}, {"entries_at_once": 1, "matrix_rows": 1}, {"sort_below": 0}, {"binned_rows": 0, "binned_size": 0}]
+)
+def test_nan_is_named_by_row_and_column(average, sizes):
+    Y = np.tile([[1, 0, 1], [0, 1, 0]], (4, 1))
+    scores = np.arange(24.0).reshape(8, 3)
+    scores[5, 1] = scores[6, 0] = np.nan
+    with using(**sizes), pytest.raises(ValueError, match="NaN, first in row 5 of column 1:"):
+        tune_thresholds(Y, scores, average=average)
+    weight = np.ones(8)
+    weight[2] = 0  # rows of weight zero do not shift the others
+    with using(**sizes), pytest.raises(ValueError, match="NaN, first in row 5 of column 1:"):
+        tune_thresholds(Y, scores, average=average, sample_weight=weight)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"entries_at_once": 1}, {"entries_at_once": 1, "cores": 1}])
+def test_the_first_infeasible_label_is_named_whatever_the_blocks(sizes):
+    Y = np.tile([[0], [1]], (20, 6))
+    scores = np.where(np.arange(6) % 2, 1 - Y, Y)  # b, d and f are ranked the wrong way
+    for matrix in (scores, sparse.csr_array(scores + 1)):
+        with using(**sizes), pytest.raises(InfeasibleError, match=r"^label 'b' \(and 2 other labels\): no cut meets"):
+            tune_thresholds(Y, matrix, metric="recall", constraint="precision>=0.99", labels=list("abcdef"))

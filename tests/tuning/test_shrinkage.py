@@ -239,15 +239,15 @@ def test_sparse_scores():
 
 def test_a_constraint_is_for_the_labels_themselves():
     y, s = draw(np.random.default_rng(8), 100)
-    with pytest.raises(ValueError, match="leave shrinkage at 0"):
+    with pytest.raises(ValueError, match="leave shrinkage=0"):
         tune_threshold(y, s, shrinkage=5, constraint="precision>=0.1")
-    with pytest.raises(ValueError, match="leave shrinkage at 0"):
+    with pytest.raises(ValueError, match="leave shrinkage=0"):
         tune_thresholds(y[:, None], s[:, None], shrinkage=5, constraint="precision>=0.1")
 
 
 @pytest.mark.parametrize("bad", ["often", -1, np.inf, np.nan, True])
 def test_bad_kappas_are_told(bad):
-    with pytest.raises(ValueError, match="shrinkage must"):
+    with pytest.raises(ValueError, match="shrinkage= must"):
         check_shrinkage(bad)
 
 

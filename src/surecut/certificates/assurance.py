@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.certificates.confidence import least_shares
-from surecut.certificates.counts import frequencies
+from surecut.certificates.counts import check_confidence, frequencies
 from surecut.certificates.holdout import row_worth, value_limits
 from surecut.certificates.priors import worst_over_priors
 from surecut.certificates.uniform import Bands, bands
@@ -50,8 +50,7 @@ def assured_cut(
 
     `weights` says what the rows' weights mean, as in `certify`.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+    check_confidence(confidence)
     if not constraints:
         raise ValueError(
             "confidence= is the probability with which a constraint holds on new rows, and there is no constraint: to "

@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import check_missing
+from surecut._matrices import present_rows
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate
-from surecut.certificates.counts import check_weights, frequencies, require_whole, without_ones
-from surecut.certificates.groups import group_certificate
+from surecut.certificates.counts import (
+    check_confidence,
+    check_weights,
+    frequencies,
+    require_both,
+    require_whole,
+    without_ones,
+)
+from surecut.certificates.groups import GROUPS_NEED_ROWS, NOT_INDEPENDENT, group_certificate
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.labels.certifying import certify_labels
@@ -46,13 +55,15 @@ def certify(
     y_score: Any = None,
     *,
     tally: ScoreTally | Sequence[ScoreTally] | None = None,
-    confidence: float = 0.95,
-    method: str = "holdout",
+    by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     weights: str | None = None,
     groups: ArrayLike | None = None,
-    held_out: bool | None = None,
     pos_label: Any = None,
+    confidence: float = 0.95,
+    method: str = "holdout",
+    held_out: bool | None = None,
+    missing: str = "error",
     resamples: int = 2000,
     random_state: Any = 0,
     progress: bool | None = None,
@@ -65,12 +76,9 @@ def certify(
         A cut, however it was found; of one label or of many.
     y_true, y_score
         Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none. Of
-        many labels: matrices, dense or sparse, or a list of the labels' tallies.
-    confidence
-        The probability with which each limit holds, over the draw of the rows.
-    method
-        ``"holdout"`` for rows that did not tune the cut, ``"uniform"`` for any, also those that did, ``"theorem"`` for
-        the paper's bound, ``"bootstrap"`` for large samples, weights, and groups.
+        many labels: matrices, dense or sparse; columns, with `by`; or a list of the labels' tallies.
+    by
+        Of a long table, where each row has one of the cut's labels: that label of each row.
     sample_weight
         Weights of the rows, of which `weights` says what they mean.
     weights
@@ -82,14 +90,21 @@ def certify(
         what is independent; the value is still that of all rows, so that a group counts with each of its rows.
         ``"holdout"`` needs groups (and rows of many labels) in an order that has nothing to do with what they hold, and
         refuses those that come sorted.
+    pos_label
+        The label that counts as positive, if it is another than the cut's own.
+    confidence
+        The probability with which each limit holds, over the draw of the rows.
+    method
+        ``"holdout"`` for rows that did not tune the cut, ``"uniform"`` for any, also those that did, ``"theorem"`` for
+        the paper's bound, ``"bootstrap"`` for large samples, weights, and groups.
     held_out
         Whether these rows took part neither in training nor in tuning. None finds out, by the sample of rows that the
         cut keeps, and refuses rows that share more scores with it than chance explains; and, where the method needs to
         know, scores so coarse that it cannot be told. True is your word that they did not, and overrules both; the
         certificate's assumptions say so. False says that they tuned the cut: ``"uniform"`` and ``"bootstrap"``, which
         corrects for it, are valid on them.
-    pos_label
-        The label that counts as positive, if it is another than the cut's own.
+    missing
+        What to do with rows without a label, a score or a weight, as in `tune_threshold` and `tune_thresholds`.
     resamples, random_state, progress
         For ``"bootstrap"``: how often, by which random numbers, and whether to show a progress bar (by default when it
         takes long and a person looks).
@@ -111,13 +126,15 @@ def certify(
         y_true,
         y_score,
         tally=tally,
-        confidence=confidence,
-        method=method,
+        by=by,
         sample_weight=sample_weight,
         weights=weights,
         groups=groups,
-        held_out=held_out,
         pos_label=pos_label,
+        confidence=confidence,
+        method=method,
+        held_out=held_out,
+        missing=missing,
         resamples=resamples,
         random_state=random_state,
         progress=progress,
@@ -133,25 +150,29 @@ def certificate(
     y_score: Any = None,
     *,
     tally: ScoreTally | Sequence[ScoreTally] | None = None,
-    confidence: float = 0.95,
-    method: str = "holdout",
+    by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     weights: str | None = None,
     groups: ArrayLike | None = None,
-    held_out: bool | None = None,
     pos_label: Any = None,
+    confidence: float = 0.95,
+    method: str = "holdout",
+    held_out: bool | None = None,
+    missing: str = "error",
     resamples: int = 2000,
     random_state: Any = 0,
     progress: bool | None = None,
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    if held_out not in (None, True, False):
-        raise ValueError(f"held_out must be True, False or None, got {held_out!r}")
-    check_weights(weights)
+    check_promise(confidence, method, weights, held_out, groups is not None)
+    check_missing(missing, "error", "drop")
+    if y_score is not None:
+        require_both(weights, sample_weight is not None)
+    if by is not None and not isinstance(cut, MultilabelCut):
+        raise ValueError("by= says which label a row is of, and this cut has one label: leave it out")
+    if missing == "drop" and y_true is not None and y_score is not None:
+        columns = present_rows(y_true, y_score, sample_weight, by, groups)
+        y_true, y_score, sample_weight, by, groups = columns
     if sample_weight is not None and np.ndim(y_score):
         rows = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
         sample_weight = without_ones(sample_weight, rows)
@@ -168,7 +189,9 @@ def certificate(
             method=method,
             sample_weight=sample_weight,
             weights=weights,
+            by=by,
             groups=groups,
+            pos_label=pos_label,
             held_out=held_out,
             resamples=resamples,
             random_state=random_state,
@@ -177,13 +200,8 @@ def certificate(
     if method == "theorem":
         return theorem_certificate(cut, confidence)
     if groups is not None:
-        if method == "uniform":
-            raise ValueError(
-                "rows of one group are not independent, which 'uniform' needs: use 'holdout' on fresh rows, or "
-                "'bootstrap', which resamples whole groups, or keep one row of each group"
-            )
         if tally is not None or y_true is None or y_score is None:
-            raise ValueError("groups need the rows themselves: pass y_true and y_score, not a tally")
+            raise ValueError(GROUPS_NEED_ROWS)
         if method == "holdout" and (sample_weight is not None or cut.prior_given):
             raise ValueError(
                 "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
@@ -229,6 +247,20 @@ def certificate(
         return replace(group_certificate(cut, rows, confidence), constraints=promises)
     promises = holdout_promises(cut, tally, 1 - confidence)
     return replace(holdout_certificate(cut, tally, confidence), constraints=promises)
+
+
+def check_promise(
+    confidence: float, method: str, weights: str | None, held_out: bool | None, has_groups: bool = False
+) -> None:
+    """Raise where the options of a certificate are none, or exclude each other, before any rows are read."""
+    if method not in METHODS:
+        raise ValueError(f"method= must be one of {', '.join(METHODS)}, got {method!r}")
+    check_confidence(confidence)
+    if held_out not in (None, True, False):
+        raise ValueError(f"held_out= must be True, False or None, got {held_out!r}")
+    check_weights(weights)
+    if has_groups and method == "uniform":
+        raise ValueError(NOT_INDEPENDENT)
 
 
 def _check_metric(metric: Metric) -> None:

@@ -77,6 +77,12 @@ def require_counts(weights: str | None, what: str) -> None:
         )
 
 
+def check_confidence(confidence: float) -> None:
+    """Raise unless a confidence is a probability."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence= must fulfil 0 < confidence < 1, got {confidence}")
+
+
 def check_weights(weights: str | None) -> None:
     """Raise where the meaning of weights is none that we know."""
     if weights is not None and not isinstance(weights, str):
@@ -86,6 +92,13 @@ def check_weights(weights: str | None) -> None:
         )
     if weights is not None and weights not in WEIGHTS:
         raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, or None, got {weights!r}")
+
+
+def require_both(weights: str | None, has_weights: bool, name: str = "sample_weight") -> None:
+    """Raise where it is said what weights mean, and there are none; `name` is the option that holds them."""
+    check_weights(weights)
+    if weights is not None and not has_weights:
+        raise ValueError(f"weights= says what {name}= means: give both, or leave it out")
 
 
 def require_whole(sample_weight: NDArray[np.float64], weights: str | None) -> None:

@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.counts import confusion_at
+from surecut.certificates.counts import check_confidence, check_weights, confusion_at, frequencies, require_whole
 from surecut.certificates.held_out import rows_trained, rows_tuned
 from surecut.certificates.holdout import value_limits
 from surecut.certificates.resampling import resample
@@ -126,7 +127,14 @@ class DriftReport:
 
 
 def check_drift(
-    cut: Cut, tally: ScoreTally, *, reference: ScoreTally | None = None, confidence: float = 0.95, looks: int = 1
+    cut: Cut,
+    tally: ScoreTally,
+    *,
+    reference: ScoreTally | None = None,
+    weights: str | None = None,
+    confidence: float = 0.95,
+    looks: int = 1,
+    random_state: Any = 0,
 ) -> DriftReport:
     """Compare new rows with those that tuned a cut.
 
@@ -139,12 +147,18 @@ def check_drift(
     reference
         Rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The tuning rows
         themselves will do; their value is corrected by the bootstrap, which is right for large samples.
+    weights
+        What the weights of all these rows mean, and of those that tuned the cut, as in `certify`: ``"counts"`` if a
+        weight of 2 means the row twice. Has to be said, unless all weights are 1. ``"importance"`` is refused: the
+        chance of rows is compared, and nothing is known of how large a weight can be.
     confidence
         Where nothing has changed, there is no alarm with at least this probability: at this look, or, with `looks`, at
         any of them.
     looks
         How many looks are planned, this one included: each spends an equal part of the error. One look alone, the
         default, is valid for one look only; repeated, it alarms sooner or later although nothing has changed.
+    random_state
+        The random numbers of the bootstrap.
 
     Examples
     --------
@@ -159,16 +173,12 @@ def check_drift(
     >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000, shift=0.2))).value.direction
     'fell'
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    _check_looks(looks)
+    check_watch(confidence, weights, looks)
     if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
         raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
-    before = _then(cut, reference)
-    now = tally if not cut.prior_given else tally.with_prior(cut.prior)
-    for one in (before, now):
-        if one.weight is not one.rows:
-            raise ValueError("the check counts rows, and these have weights: leave the weights out")
+    kind = _kind(cut, reference)
+    before = _then(cut, reference, weights)
+    now = _counted(cut, tally, weights)
     negatives, positives = (int(total) for total in now.rows.sum(axis=0))
     cut.metric.check_classes(positives, negatives)
 
@@ -177,12 +187,12 @@ def check_drift(
     return DriftReport(
         cut=cut,
         prior=_prior_change(cut, before, positives, positives + negatives, error / 2),
-        value=_value_change(cut, before, reference is not None, now, confusion, error / 2),
+        value=_value_change(cut, before, kind, now, confusion, error / 2, random_state),
         value_at_then_prior=float(cut.metric.evaluate(confusion.at_prior(cut.prior)))
         if positives and negatives
         else math.nan,
         constraints={str(one): float(one.quantity.evaluate(confusion)) for one in cut.constraints},
-        best=_best(cut, now),
+        best=_best(cut, tally if not cut.prior_given else tally.with_prior(cut.prior)),
         rows=positives + negatives,
         then_rows=int(before.rows.sum()),
         confidence=confidence,
@@ -191,9 +201,12 @@ def check_drift(
     )
 
 
-def _check_looks(looks: int) -> None:
+def check_watch(confidence: float, weights: str | None, looks: int) -> None:
+    """Raise where the options of a check are none, before any rows are read."""
+    check_confidence(confidence)
+    check_weights(weights)
     if not (isinstance(looks, (int, np.integer)) and looks >= 1):
-        raise ValueError(f"looks must be a whole number, at least 1: how many checks are planned, got {looks!r}")
+        raise ValueError(f"looks= must be a whole number, at least 1: how many checks are planned, got {looks!r}")
 
 
 @dataclass(frozen=True)
@@ -240,20 +253,22 @@ def check_label_drift(
     tallies: Sequence[ScoreTally],
     *,
     reference: Sequence[ScoreTally] | None = None,
+    weights: str | None = None,
     confidence: float = 0.95,
     looks: int = 1,
+    random_state: Any = 0,
 ) -> LabelDrift:
     """Compare new rows of each label with those that tuned its cut.
 
     Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
     between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
-    the metric needs them, is not checked, and said.
+    the metric needs them, is not checked, and said. The parameters are those of `check_drift`.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
-    _check_looks(looks)
-    if len(tallies) != len(cut):
-        raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
+    check_watch(confidence, weights, looks)
+    for some in (tallies, tallies if reference is None else reference):
+        if len(some) != len(cut):
+            raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(some)}")
+    options: dict[str, Any] = {"weights": weights, "looks": looks, "random_state": random_state}
     each = 1 - (1 - confidence) / len(cut)
     reports: dict[Any, DriftReport] = {}
     not_checked: dict[Any, str] = {}
@@ -266,16 +281,50 @@ def check_label_drift(
         except ValueError as error:
             not_checked[label] = str(error)
             continue
-        reports[label] = check_drift(one, tally, reference=then, confidence=each, looks=looks)
+        reports[label] = check_drift(one, tally, reference=then, confidence=each, **options)
     return LabelDrift(reports, not_checked, confidence, each, looks)
 
 
-def _then(cut: Cut, reference: ScoreTally | None) -> ScoreTally:
+class _Then(Enum):
+    """What the new rows are compared with."""
+
+    COUNTS = "the counts that the cut remembers"
+    TUNING = "the rows that tuned the cut"
+    PARTLY = "rows of which some tuned the cut, or may have"
+    ASIDE = "rows that were kept aside"
+
+
+def _kind(cut: Cut, reference: ScoreTally | None) -> _Then:
+    """What the reference is, by its rows as they are, before weights repeat them."""
+    if reference is None:
+        return _Then.COUNTS
+    if reference.has_tuned(cut):
+        return _Then.TUNING
+    if rows_trained(cut, {0: reference}) is Overlap.SHARED:
+        raise ValueError(
+            "the reference rows trained the model, all or many of them, and its scores of them are too good to "
+            "compare with: give reference rows that it was not trained on"
+        )
+    return _Then.ASIDE if rows_tuned(cut, {0: reference}) is Overlap.NONE else _Then.PARTLY
+
+
+def _counted(cut: Cut, tally: ScoreTally, weights: str | None) -> ScoreTally:
+    """Rows as often as their weights say, at the prior of the cut."""
+    counted = frequencies(tally, "the check", weights)
+    return counted if not cut.prior_given else counted.with_prior(cut.prior)
+
+
+def _then(cut: Cut, reference: ScoreTally | None, weights: str | None) -> ScoreTally:
     """The rows to compare with: the reference, or the four counts that a cut remembers."""
     if reference is not None:
-        return reference if not cut.prior_given else reference.with_prior(cut.prior)
+        return _counted(cut, reference, weights)
     if cut.weighted:
-        raise ValueError("the cut was tuned on weighted rows, whose chance it does not know: give reference rows")
+        if weights != "counts":
+            raise ValueError(
+                "the cut was tuned on weighted rows, whose chance it does not know: give reference rows, or pass "
+                "weights='counts' if a weight of 2 means the row twice"
+            )
+        require_whole(cells_of(cut.confusion), weights)
     if cut.out_of_fold:
         raise ValueError(
             "the cut was tuned on scores that were pooled from folds, each with a model of its own: give reference "
@@ -310,11 +359,17 @@ def _prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error
 
 
 def _value_change(
-    cut: Cut, before: ScoreTally, has_rows: bool, now: ScoreTally, confusion: Confusion, error: float
+    cut: Cut,
+    before: ScoreTally,
+    kind: _Then,
+    now: ScoreTally,
+    confusion: Confusion,
+    error: float,
+    random_state: Any,
 ) -> Change:
     """A fall or a rise of the metric, each with half of the error."""
-    then_confusion = confusion_at(cut, before) if has_rows else cut.confusion
-    then_limits = _then_limits(cut, before, has_rows, then_confusion)
+    then_confusion = cut.confusion if kind is _Then.COUNTS else confusion_at(cut, before)
+    then_limits = _then_limits(cut, before, kind, then_confusion, random_state)
 
     def now_limits(level: float) -> tuple[float, float]:
         lower, upper, _ = value_limits(cut.metric, cells_of(confusion), level, now.given_prior)
@@ -336,7 +391,7 @@ def _value_change(
     )
 
 
-def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confusion) -> Limits:
+def _then_limits(cut: Cut, before: ScoreTally, kind: _Then, confusion: Confusion, random_state: Any) -> Limits:
     """Limits of the value then: exact for rows kept aside, by the bootstrap or for all thresholds for tuning rows."""
 
     def of_rows(level: float) -> tuple[float, float]:
@@ -346,17 +401,11 @@ def _then_limits(cut: Cut, before: ScoreTally, has_rows: bool, confusion: Confus
     def of_counts(level: float) -> tuple[float, float]:
         return uniform_value_limits(cut.metric, before, confusion, level)
 
-    if not has_rows:
-        return of_counts
-    if not before.has_tuned(cut):
-        if rows_trained(cut, {0: before}) is Overlap.SHARED:
-            raise ValueError(
-                "the reference rows trained the model, all or many of them, and its scores of them are too good to "
-                "compare with: give reference rows that it was not trained on"
-            )
-        # Of rows that tuned the cut in part, or may have, the limits for any rows that did not train its model.
-        return of_rows if rows_tuned(cut, {0: before}) is Overlap.NONE else of_counts
-    (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, 0, False)
+    if kind is _Then.ASIDE:
+        return of_rows
+    if kind is not _Then.TUNING:
+        return of_counts  # the limits for any rows that did not train the model
+    (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, random_state, False)
     return drawn.limits
 
 

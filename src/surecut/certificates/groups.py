@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
 
 
+GROUPS_NEED_ROWS = "groups need the rows themselves: pass y_true and y_score, not a tally"
+
+NOT_INDEPENDENT = (
+    "rows of one group are not independent, which method='uniform' needs: use method='holdout' on fresh rows, or "
+    "method='bootstrap', which resamples whole groups, or keep one row of each group"
+)
+
+
 def group_certificate(cut: Cut, rows: GroupedRows, confidence: float) -> Certificate:
     """Limits of the value of all rows pooled, from independent groups: `clusters.cluster_limits`."""
     cells = ClusterCells.of_rows(rows.is_positive, np.asarray(cut.predict(rows.scores)), rows.group)

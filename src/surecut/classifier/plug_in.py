@@ -31,7 +31,6 @@ from sklearn.utils.validation import (
 
 from surecut._inputs import as_weights
 from surecut._matrices import is_sparse
-from surecut.certificates.counts import check_weights
 from surecut.classifier.outputs import (
     checked_indicators,
     is_multilabel,
@@ -135,7 +134,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     n_jobs
         Folds that are trained at once.
     random_state
-        Shuffles the rows of the split, or of the folds if they are given as a number. Folds are not shuffled without.
+        Which rows are drawn for a share, for folds of many labels, and, with `confidence`, to certify. None draws
+        others at every fit. Folds of one label that are given as a number are not shuffled, as in scikit-learn: pass
+        ``StratifiedKFold(5, shuffle=True)`` for that.
 
     Attributes
     ----------
@@ -181,7 +182,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         zero_division: float = 0.0,
         response_method: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
@@ -223,6 +224,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.pos_label is None:
             classes, counts = np.unique(y, return_counts=True)
             warn_of_assumed_positive(classes, counts[1] / len(y), self._metrics(metric))
+        request = self._request(metric)
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
         groups = self._groups(routed)
@@ -249,7 +251,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tally = tally_of(~kept_aside)
         if self.prior is not None:
             tally = tally.with_prior(self.prior)
-        cut = self._best_cut(tally, metric, out_of_fold=plan.refit)
+        (cut,) = tuning.tune(tuning.TalliedRows(tally), replace(request, pos_label=self._positive()))
+        cut = cut.with_sample(out_of_fold=plan.refit)
         seen = (*cut.seen, *self._trained_on(X, y == self._positive(), plan))
         self._set_cut(cut.with_sample(seen=seen), tally.hull)
         if self.confidence is not None:
@@ -278,7 +281,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "shrinkage": self.shrinkage,
             "zero_division": self.zero_division,
         }
-        Request.of(metric, average=average, **asked)  # before anything is trained
+        Request.of(metric, average=average, weights=self.weights, **asked)  # before anything is trained
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
@@ -356,8 +359,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _check_promise(self, weights: NDArray[np.float64] | None, groups: NDArray[Any] | None) -> None:
         """Raise, before anything is trained, where a certificate would be refused."""
-        from surecut.certificates.counts import require_counts, require_whole, without_ones
+        from surecut.certificates.counts import require_both, require_counts, require_whole, without_ones
 
+        require_both(self.weights, weights is not None)
         require_whole(np.ones(1) if weights is None else weights, self.weights)
         if self.confidence is None:
             return
@@ -380,19 +384,19 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             kept[next(splitter.split(y, y, groups))[1]] = True
         return kept
 
-    def _best_cut(self, tally: ScoreTally, metric: Metric, out_of_fold: bool) -> Cut:
-        check_weights(self.weights)
-        request = Request.of(
-            metric,
-            constraint=self.constraint,
-            confidence=self.confidence if self.constraint is not None else None,  # else other rows certify
-            weights=self.weights if self.constraint is not None and self.confidence is not None else None,
-            prior=self.prior,
-            shrinkage=self.shrinkage,
-            pos_label=self._positive(),
-        )
-        (cut,) = tuning.tune(tuning.TalliedRows(tally), request)
-        return cut.with_sample(out_of_fold=out_of_fold)
+    def _request(self, metric: Metric) -> Request:
+        """What is asked of the rows that tune; constraints are promised from them, the metric's value from others."""
+        asked: dict[str, Any] = {
+            "constraint": self.constraint,
+            "prior": self.prior,
+            "shrinkage": self.shrinkage,
+            "zero_division": self.zero_division,
+        }
+        promised: dict[str, Any] = {"confidence": self.confidence, "weights": self.weights}
+        if not parse_constraints(self.constraint):
+            Request.of(metric, **promised)
+            promised = {}
+        return Request.of(metric, **asked, **promised)
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
@@ -551,8 +555,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
             if y.ndim == 2:
                 return MultilabelSplit.into_folds(int(self.cv), self.random_state)
-            shuffle = self.random_state is not None
-            return StratifiedKFold(int(self.cv), shuffle=shuffle, random_state=self.random_state)
+            return StratifiedKFold(int(self.cv))
         return check_cv(self.cv, y=y, classifier=True)
 
 

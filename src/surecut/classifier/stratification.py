@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def stratified_parts(Y: Any, shares: list[float], random_state: Any = None) -> NDArray[np.int64]:
+def stratified_parts(Y: Any, shares: list[float], random_state: Any = 0) -> NDArray[np.int64]:
     """The part of each row, parts having given shares of all rows and, as nearly as can be, of each label's.
 
     Iterative stratification (Sechidis, Tsoumakas and Vlahavas, 2011): the rarest label first, each of its rows goes
@@ -55,14 +55,14 @@ class MultilabelSplit:
 
     shares: tuple[float, ...]
     folds: bool
-    random_state: Any = None
+    random_state: Any = 0
 
     @classmethod
-    def into_folds(cls, folds: int, random_state: Any = None) -> MultilabelSplit:
-        return cls((1 / folds,) * folds, True, 0 if random_state is None else random_state)
+    def into_folds(cls, folds: int, random_state: Any = 0) -> MultilabelSplit:
+        return cls((1 / folds,) * folds, True, random_state)
 
     @classmethod
-    def holding_out(cls, share: float, random_state: Any = None) -> MultilabelSplit:
+    def holding_out(cls, share: float, random_state: Any = 0) -> MultilabelSplit:
         return cls((share, 1 - share), False, random_state)
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -7,7 +7,6 @@ misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surecut.cli.help import with_our_help
+from surecut.cli.options import in_options
 from surecut.study.commands import app as study
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Average(StrEnum):
 
     macro = "macro"
     micro = "micro"
+    samples = "samples"  # refused, with the reason
 
 
 class WeightsMean(StrEnum):
@@ -95,6 +96,16 @@ SCORE = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of scores.", show_default="score, p, probability, …")
 ]
 WEIGHT = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.", show_default=False)]
+WEIGHTS = Annotated[
+    WeightsMean | None,
+    typer.Option(
+        metavar="counts|importance",
+        help="What weights mean where something is promised. counts: 2 is the row twice. importance: how much a row "
+        "matters, which only certify --method bootstrap takes.",
+        show_default=False,
+    ),
+]
+RANDOM_STATE = Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The random numbers of the bootstrap.")]
 POS_LABEL = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="1, true or yes")
 ]
@@ -168,10 +179,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if context.obj:
             raise
-        said = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", sentence(error))
-        said = re.sub(r"\b(method|weights)='(\w+)'", r"--\1 \2", said)  # as one says it here
-        said = re.sub(r'\bpass (missing|unknown)="(\w+)"', r"say --\1 \2", said)
-        said = said.replace("held_out=True", "--held-out").replace("held_out=False", "--not-held-out")
+        said = in_options(sentence(error))
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         raise typer.Exit(1) from None
 
@@ -203,14 +211,7 @@ def tune(
         Average, typer.Option(metavar="macro|micro", help="With --by: a threshold for each value, or one for all.")
     ] = Average.macro,
     weight: WEIGHT = None,
-    weights: Annotated[
-        WeightsMean | None,
-        typer.Option(
-            metavar="counts|importance",
-            help="With --confidence: what weights mean. counts: 2 is the row twice.",
-            show_default=False,
-        ),
-    ] = None,
+    weights: WEIGHTS = None,
     pos_label: POS_LABEL = None,
     constraint: Annotated[
         list[str] | None,
@@ -248,23 +249,25 @@ def tune(
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
     from surecut._files import require_folder
-    from surecut.metrics import get_metric
+    from surecut.certificates.counts import require_both
+    from surecut.tuning.request import Request
 
     with _explained(context):
-        metrics = [get_metric(one) for one in _single_names(metric or ["f1"])]
-        kappa = _kappa(shrinkage)
-        names = _names(metrics)
+        request = Request.of_table(
+            _single_names(metric or ["f1"]),
+            by=by or (),
+            average=average.value,
+            weights=None if weights is None else weights.value,
+            constraint=constraint,
+            confidence=confidence,
+            prior=prior,
+            shrinkage=_kappa(shrinkage),
+        )
+        require_both(request.weights, weight is not None, "weight")
+        names = _names(request.metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
             require_folder(path)
-        if by and (confidence is not None or prior is not None):
-            raise ValueError("--confidence and --prior are for a single cut: leave out --by")
-        if weights is not None and (weight is None or confidence is None):
-            raise ValueError("--weights says what --weight means to --confidence: give both, or leave it out")
-        if not by and average is not Average.macro:
-            raise ValueError("--average is for cuts of many labels: say with --by which column holds the label")
-        if kappa != 0 and (constraint or confidence is not None or prior is not None):
-            raise ValueError("--shrinkage goes with none of --constraint, --confidence and --prior: leave it at 0")
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"the page is HTML: give --report a name such as {report.with_suffix('.html')}")
         if outs and not by and out is not None and out.suffix.lower() == ".parquet":
@@ -280,7 +283,7 @@ def tune(
         title = "Standard input" if file == "-" else Path(file).name
         with printing.working(f"tuning on {file}"), Table(file) as opened:
             rows = opened.rows(
-                metrics=metrics,
+                metrics=request.metrics,
                 label=label,
                 score=score,
                 weight=weight,
@@ -289,11 +292,7 @@ def tune(
                 missing=missing.value,
             )
             tuned: TunedCuts | TunedLabels
-            if not by:
-                meant = None if weights is None else weights.value
-                tuned = tuned_cuts(rows, metrics, constraint, confidence, prior, kappa, report is not None, meant)
-            else:
-                tuned = tuned_by(rows, metrics, average.value, constraint, kappa, report is not None)
+            tuned = (tuned_by if by else tuned_cuts)(rows, request, report is not None)
             saved: Sequence[Cut | MultilabelCut] = tuned.cuts
             for path, one in zip(outs, saved, strict=False):
                 one.save(path)
@@ -386,6 +385,12 @@ def certify(
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
+    by: CUT_BY = None,
+    weight: WEIGHT = None,
+    weights: WEIGHTS = None,
+    groups: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
+    ] = None,
     pos_label: CUTS_LABEL = None,
     confidence: Annotated[float, typer.Option(help="How sure the promise is.")] = 0.95,
     method: Annotated[
@@ -395,19 +400,6 @@ def certify(
             "the paper's bound, on the rows that tuned it."
         ),
     ] = Method.holdout,
-    groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of one group depend on each other.")
-    ] = None,
-    by: CUT_BY = None,
-    weight: WEIGHT = None,
-    weights: Annotated[
-        WeightsMean | None,
-        typer.Option(
-            metavar="counts|importance",
-            help="What weights mean. counts: 2 is the row twice. importance needs --method bootstrap.",
-            show_default=False,
-        ),
-    ] = None,
     held_out: Annotated[
         bool | None,
         typer.Option(
@@ -418,6 +410,10 @@ def certify(
         ),
     ] = None,
     missing: MISSING = Missing.error,
+    resamples: Annotated[
+        int, typer.Option(metavar="NUMBER", help="With --method bootstrap: how often rows are drawn again.")
+    ] = 2000,
+    random_state: RANDOM_STATE = 0,
     output: FORMAT = Format.table,
 ) -> None:
     """Say what a cut is worth on new rows, with a guarantee.
@@ -426,30 +422,39 @@ def certify(
     """
     with _explained(context):
         from dataclasses import asdict
-        from functools import partial
 
         from surecut.certificates.certifying import certify as certified
+        from surecut.certificates.certifying import check_promise
+        from surecut.certificates.counts import require_both
         from surecut.cli import printing
-        from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
+        from surecut.cli.commands import load_cut, load_label_cut, positive_text, row_groups, row_labels
         from surecut.cli.files import Table
         from surecut.decisions.multilabel import MultilabelCut
 
-        if by is not None and groups is not None:
-            raise ValueError("--by and --groups do not go together: certify rows of groups from Python, by matrices")
-        if weights is not None and weight is None:
-            raise ValueError("--weights says what --weight means: give both, or leave it out")
+        meaning = None if weights is None else weights.value
+        check_promise(confidence, method.value, meaning, held_out, groups is not None)
+        require_both(meaning, weight is not None, "weight")
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
         with printing.working(f"certifying on {file}"):
             with Table(file) as opened:
                 positive = positive_text(loaded, pos_label)
-                asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": groups or by}
+                keys = [*(by or ()), *([] if groups is None else [groups])]
+                asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": keys or None}
                 rows = opened.rows(**asked, weight=weight, missing=missing.value).arrays()
-            sure = partial(certified, loaded, confidence=confidence, method=method.value, held_out=held_out)
-            sure = partial(sure, weights=None if weights is None else weights.value)
-            if isinstance(loaded, MultilabelCut):
-                found = sure(tally=label_tallies(rows, loaded))
-            else:
-                found = sure(rows.is_positive, rows.scores, sample_weight=rows.weights, groups=rows.groups)
+            found = certified(
+                loaded,
+                rows.is_positive,
+                rows.scores,
+                by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
+                sample_weight=rows.weights,
+                weights=meaning,
+                groups=None if groups is None else row_groups(rows),
+                confidence=confidence,
+                method=method.value,
+                held_out=held_out,
+                resamples=resamples,
+                random_state=random_state,
+            )
         if output is Format.json:
             printing.as_json(printing.plain(asdict(found)))
             return
@@ -466,6 +471,9 @@ def check(
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
+    by: CUT_BY = None,
+    weight: WEIGHT = None,
+    weights: WEIGHTS = None,
     pos_label: CUTS_LABEL = None,
     confidence: Annotated[
         float,
@@ -488,7 +496,7 @@ def check(
         ),
     ] = None,
     missing: MISSING = Missing.error,
-    by: CUT_BY = None,
+    random_state: RANDOM_STATE = 0,
     output: FORMAT = Format.table,
 ) -> None:
     """Say whether anything has moved since the cut was tuned; exit code 3 if so.
@@ -498,34 +506,46 @@ def check(
     often.
     """
     with _explained(context):
-        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
+        from surecut.certificates.counts import require_both, require_whole
+        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift, check_watch
         from surecut.cli import printing
         from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Arrays, Table
         from surecut.core.tally import ScoreTally
         from surecut.decisions.multilabel import MultilabelCut
 
+        options: dict[str, Any] = {
+            "weights": None if weights is None else weights.value,
+            "confidence": confidence,
+            "looks": looks,
+        }
+        check_watch(**options)
         loaded = load_cut(cut) if by is None else load_label_cut(cut)
+        require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 
         def rows_of(path: str) -> Arrays:
             with Table(path) as opened:
                 positive = positive_text(loaded, pos_label)
                 asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": by}
-                return opened.rows(**asked, missing=missing.value).arrays()
+                return opened.rows(**asked, weight=weight, missing=missing.value).arrays()
+
+        def tally_of(rows: Arrays) -> ScoreTally:
+            return ScoreTally.from_scores(rows.is_positive, rows.scores, sample_weight=rows.weights)
 
         with printing.working(f"reading {file}"):
             now, then = rows_of(file), None if reference is None else rows_of(reference)
         found: DriftReport | LabelDrift
+        options["random_state"] = random_state
         with printing.working("comparing"):
+            for rows in (now, then):
+                if rows is not None and rows.weights is not None:
+                    require_whole(rows.weights, options["weights"])
             if isinstance(loaded, MultilabelCut):
                 before = None if then is None else label_tallies(then, loaded)
-                found = check_label_drift(
-                    loaded, label_tallies(now, loaded), reference=before, confidence=confidence, looks=looks
-                )
+                found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
             else:
-                fresh = ScoreTally.from_scores(now.is_positive, now.scores)
-                known = None if then is None else ScoreTally.from_scores(then.is_positive, then.scores)
-                found = check_drift(loaded, fresh, reference=known, confidence=confidence, looks=looks)
+                fresh, known = tally_of(now), None if then is None else tally_of(then)
+                found = check_drift(loaded, fresh, reference=known, **options)
         if isinstance(found, LabelDrift):
             if output is Format.json:
                 printing.as_json(printing.label_drift_document(found))
@@ -572,17 +592,17 @@ def metrics(
         )
 
 
-@app.command(epilog="Example:\nsurecut demo --out picture.svg --seed 1")
+@app.command(epilog="Example:\nsurecut demo --out picture.svg --random-state 1")
 def demo(
     context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="PATH", help="Where to save the picture.")] = Path("surecut-demo.png"),
-    seed: Annotated[int, typer.Option(min=0, help="Which random split of the data.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Which random split of the data.")] = 0,
 ) -> None:
     """Show on real data what a tuned cut is worth: six metrics, at 0.5 and at their own cut."""
     with _explained(context):
         from surecut.cli import demo as story
 
-        story.show(out, seed)
+        story.show(out, random_state)
 
 
 def _single_names(metrics: list[str]) -> list[str]:
@@ -603,18 +623,16 @@ def _one_sided(rows: Rows) -> list[str]:
 
 
 def _kappa(shrinkage: str) -> float | str:
-    from surecut.tuning.shrinkage import check_shrinkage
-
+    """A number, or a word."""
     if shrinkage == "auto":
         return shrinkage
     try:
-        number = float(shrinkage)
+        return float(shrinkage)
     except ValueError:
-        raise ValueError(f"--shrinkage must be auto or a number, got {shrinkage!r}") from None
-    return check_shrinkage(number)
+        return shrinkage  # the request says what is wrong with it
 
 
-def _names(metrics: list[Metric]) -> list[str]:
+def _names(metrics: Sequence[Metric]) -> list[str]:
     names = [metric.name for metric in metrics]
     return [name if names.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(names, 1)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
-from surecut.certificates.counts import require_whole
+from surecut.certificates.labels.rows import TableRows
 from surecut.cli import printing
 from surecut.cli.files import SCORE, SCORE_NAMES, key_names
 from surecut.cli.positives import TableError
@@ -24,16 +23,14 @@ from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.applying import AppliedCut, UnpredictedRows
 from surecut.sources.columns import Columns
 from surecut.sources.text_numbers import literal, quoted
-from surecut.tuning.frame import tune_frame
-from surecut.tuning.labels import tune_tallies
-from surecut.tuning.request import Request
+from surecut.tuning.frame import require_counted, tally_frame, tune_table
 from surecut.tuning.tune import TalliedRows, tune
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
-    from surecut.metrics import Metric
     from surecut.report import LabelsSummary, Summary
     from surecut.sources.applying import Predictions
+    from surecut.tuning.request import Request
 
 PREDICTED = "surecut: predicted"
 
@@ -43,7 +40,7 @@ LIKELY = 0.95
 
 @dataclass(frozen=True)
 class TunedCuts:
-    """Cuts of one column of scores, one for each metric; with a confidence, a certificate of each."""
+    """Cuts of one column of scores, one for each metric; a certificate of each, where constraints are promised."""
 
     cuts: Sequence[Cut]
     certificates: Sequence[Certificate] = ()
@@ -95,102 +92,64 @@ class TunedLabels:
         return summarize_labels(self.cuts[0], self.tallies, title=title)
 
 
-def tuned_cuts(
-    rows: Rows,
-    metrics: list[Metric],
-    constraint: list[str] | None,
-    confidence: float | None,
-    prior: float | None,
-    kappa: float | str,
-    needs_tally: bool,
-    weights: str | None = None,
-) -> TunedCuts:
-    """The cut for each metric; with a confidence, also what the very rows that tuned it promise of it."""
-    if confidence is None and kappa == 0 and not needs_tally:
-        return TunedCuts(_tuned_in_batches(rows, metrics, constraint, prior=prior))
-    request = Request.of(
-        metrics,
-        constraint=constraint,
-        confidence=confidence,
-        weights=weights,
-        prior=prior,
-        shrinkage=kappa,
-        pos_label=rows.pos_label,
-    )
-    found = rows.arrays()
-    tally = ScoreTally.from_scores(found.is_positive, found.scores, sample_weight=found.weights)
+def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
+    """The cut for each metric. A tally is made for the page, and for a certificate beside promised constraints."""
+    request = replace(request, pos_label=rows.pos_label)
+    if not has_page and not (request.confidence is not None and request.constraints):
+        return TunedCuts(tune_table(rows.relation, _columns(rows), request))  # type: ignore[arg-type]  # no groups
+    require_counted(rows.relation, _columns(rows), request)
+    tally = tally_frame(rows.relation, label="label", score="score", weight=_columns(rows).weight)
     tally = replace(tally, pos_label=rows.pos_label)
-    if found.weights is not None:
-        require_whole(found.weights, weights)
     cuts = tune(TalliedRows(tally), request)
-    if prior is not None:
-        tally = tally.with_prior(prior)
-    if confidence is None:
-        return TunedCuts(cuts, tally=tally)
-    promised: dict[str, Any] = {"confidence": confidence, "method": "uniform", "weights": weights}
+    if request.prior is not None:
+        tally = tally.with_prior(request.prior)
+    if request.confidence is None or not request.constraints:
+        return TunedCuts(cuts, (), tally, request.confidence)
+    promised: dict[str, Any] = {"confidence": request.confidence, "method": "uniform", "weights": request.weights}
     certificates = [certify(cut, tally=tally, **promised) for cut in cuts]
-    return TunedCuts(cuts, certificates, tally, confidence)
+    return TunedCuts(cuts, certificates, tally, request.confidence)
 
 
-def tuned_by(
-    rows: Rows,
-    metrics: list[Metric],
-    average: str,
-    constraint: list[str] | None,
-    kappa: float | str,
-    needs_tallies: bool,
-) -> TunedLabels:
-    """A cut for each group of rows, or one for all of them; it is the same with tallies, which the page needs."""
-    if kappa == 0:
-        by = rows.groups[0] if len(rows.groups) == 1 else rows.groups
-        tuned: list[MultilabelCut] = _tuned_in_batches(rows, metrics, constraint, by=by, average=average)
-        return TunedLabels(tuned, label_tallies(rows.arrays(), tuned[0]) if needs_tallies else ())
-    found = rows.arrays()
-    tallies = _tallies_by(found)
-    asked: dict[str, Any] = {"average": average, "constraint": constraint, "shrinkage": kappa}
-    cuts = [tune_tallies(tallies, found.group_names, metric=metric, **asked) for metric in metrics]
-    return TunedLabels([cut.with_sample(pos_label=rows.pos_label) for cut in cuts], tallies)
+def tuned_by(rows: Rows, request: Request, has_page: bool) -> TunedLabels:
+    """A cut for each group of rows, or one for all of them; and the groups' tallies, which the page needs."""
+    request = replace(request, pos_label=rows.pos_label)
+    cuts: Any = tune_table(rows.relation, _columns(rows), request)
+    return TunedLabels(cuts, label_tallies(rows.arrays(), cuts[0]) if has_page else ())
 
 
-def _tallies_by(found: Arrays) -> list[ScoreTally]:
-    """A tally of each group's rows, in the order of the groups' names."""
-    groups = np.asarray(found.groups)
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(len(found.group_names) + 1))
-    tallies = []
-    for start, end in pairwise(starts):
-        chosen = order[start:end]
-        weights = None if found.weights is None else found.weights[chosen]
-        tallies.append(ScoreTally.from_scores(found.is_positive[chosen], found.scores[chosen], sample_weight=weights))
-    return tallies
+def _columns(rows: Rows) -> Columns:
+    """The columns of parsed rows."""
+    return Columns("score", "label", "weight" if "weight" in rows.columns else None, rows.groups)
 
 
 def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
     """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
-    tallies = dict(zip(map(str, found.group_names), _tallies_by(found), strict=True))
-    names = [str(label) for label in cut.labels]
-    if unknown := sorted(set(tallies) - set(names)):
+    by = row_labels(found, cut)
+    return TableRows.of(cut, found.is_positive, found.scores, by, found.weights).tallies()
+
+
+def row_labels(found: Arrays, cut: MultilabelCut, columns: int | None = None) -> Any:
+    """The cut's label of each row, from rows that are grouped by some columns, of which the first hold the label."""
+    known = {str(label): label for label in cut.labels}
+    names = [name if columns is None else _first(name, columns) for name in found.group_names]
+    if unknown := sorted({str(name) for name in names} - set(known)):
         raise TableError(f"{len(unknown):,} labels of the file are none of the cut's {len(cut):,}: {unknown[0]!r}")
-    if lacking := [name for name in names if name not in tallies]:
-        raise TableError(
-            f"{len(lacking):,} of the cut's {len(cut):,} labels have no row in the file, such as {lacking[0]!r}: "
-            "nothing can be said of their average"
-        )
-    return [tallies[name] for name in names]
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = [known[str(name)] for name in names]
+    return labels[found.groups].tolist()
 
 
-def _tuned_in_batches(rows: Rows, metrics: list[Metric], constraint: list[str] | None, **options: Any) -> list[Any]:
-    """A cut for each metric, without fetching the rows."""
-    found: dict[str, Any] = tune_frame(
-        rows.relation,
-        label="label",
-        score="score",
-        weight="weight" if "weight" in rows.columns else None,
-        metric=metrics,
-        constraint=constraint,
-        **options,
-    )
-    return [cut.with_sample(pos_label=rows.pos_label) for cut in found.values()]
+def row_groups(found: Arrays) -> Any:
+    """What the last of the columns holds by which rows are grouped, as numbers."""
+    last = [name[-1] if isinstance(name, tuple) else name for name in found.group_names]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(last))}
+    return np.array([numbers[name] for name in last])[found.groups]
+
+
+def _first(name: Any, columns: int) -> Any:
+    """The label of so many columns out of a tuple of keys."""
+    parts = name if isinstance(name, tuple) else (name,)
+    return parts[0] if columns == 1 else parts[:columns]
 
 
 def is_multilabel(path: Path) -> bool:

@@ -54,7 +54,7 @@ class Story:
     prior: float
 
 
-def measure(seed: int = 0) -> Story:
+def measure(random_state: int = 0) -> Story:
     """Train, tune and test on three disjoint parts of the data."""
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
@@ -66,7 +66,7 @@ def measure(seed: int = 0) -> Story:
     columns, is_eight = pictures.reshape(-1, 8, 8).mean(axis=1), digits == 8
 
     def split(X: Any, y: Any, share: float) -> Any:
-        return train_test_split(X, y, test_size=share, stratify=y, random_state=seed)
+        return train_test_split(X, y, test_size=share, stratify=y, random_state=random_state)
 
     X_rest, X_test, y_rest, y_test = split(columns, is_eight, 0.4)
     X_train, X_tune, y_train, y_tune = split(X_rest, y_rest, 1 / 3)
@@ -84,13 +84,13 @@ def measure(seed: int = 0) -> Story:
     return Story(rows, tally, sizes, float(is_eight.mean()))
 
 
-def show(out: Path, seed: int = 0) -> None:
+def show(out: Path, random_state: int = 0) -> None:
     """Print the table and save the picture."""
     from rich.console import Console
     from rich.table import Table
 
     require_folder(out)  # before the work, not after it
-    story = measure(seed)
+    story = measure(random_state)
     console = Console()
     sizes = ", ".join(f"{part} {number}" for part, number in story.sizes.items())
     console.print(

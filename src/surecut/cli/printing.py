@@ -136,19 +136,21 @@ def rows(read: Rows, prior: float | None, constraint: list[str] | None, confiden
 
 def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None:
     """Cuts of one column of scores, and what is promised of them."""
-    if not certificates:
+    limits = [one.lower for one in certificates]
+    limits = limits or [cut.lower_limit for cut in found if cut.lower_limit is not None]
+    if not limits:
         table(CUT_HEADINGS, [cut_cells(cut) for cut in found])
         for cut in found:
             if cut.shrinkage:
                 worth = f"a model of the scores ({cut.calibration}) worth {positives_worth(cut.shrinkage)} positives"
                 line(f"\n{cut.metric.name}: drawn toward {worth}")
         return
-    sure = f"{100 * certificates[0].confidence:g} %"
+    sure = f"{100 * (found[0].confidence or 0):g} %"
     headings = [*CUT_HEADINGS[:3], f"new rows ({sure})", *CUT_HEADINGS[3:]]
     cells = []
-    for cut, certificate in zip(found, certificates, strict=True):
+    for cut, limit in zip(found, limits, strict=True):
         shown = cut_cells(cut)
-        cells.append([*shown[:3], f"≥ {number(certificate.lower)}", *shown[3:]])
+        cells.append([*shown[:3], f"≥ {number(limit)}", *shown[3:]])
     table(headings, cells)
 
 

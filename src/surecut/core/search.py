@@ -61,6 +61,15 @@ class SourceChangedError(RuntimeError):
         )
 
 
+class InfeasibleLabelError(InfeasibleError):
+    """No cut of a label meets the constraint; `labels` is the number of such labels, of which this is the first."""
+
+    def __init__(self, label: Any, reason: str, labels: int = 1) -> None:
+        others = f" (and {labels - 1} other label{'s' if labels > 2 else ''})" if labels > 1 else ""
+        super().__init__(f"label {label!r}{others}: {reason}")
+        self.label, self.reason, self.labels = label, reason, labels
+
+
 @dataclass(frozen=True)
 class Found:
     """The entries at the end of a search, and the verdict on them."""
@@ -132,7 +141,4 @@ def _require_feasible(source: Source, found: Found, names: Sequence[Any] | None)
     else:
         own = source.count(every=True).of_sample(sample) if objective.constraints else own
         error = rules.infeasible(objective, own.edges, int(own.rows.sum()))
-    if names is not None:
-        others = f" (and {unmet.sum() - 1} other labels)" if unmet.sum() > 1 else ""
-        error = InfeasibleError(f"label {names[sample]!r}{others}: {error}")
-    raise error
+    raise error if names is None else InfeasibleLabelError(names[sample], str(error), int(unmet.sum()))

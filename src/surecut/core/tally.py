@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_doubles, as_scores, as_weights, require_no_nan, require_same_length
+from surecut._inputs import (
+    as_doubles,
+    as_scores,
+    as_weights,
+    check_missing,
+    require_no_nan,
+    require_same_length,
+    without_missing,
+)
 from surecut._labels import as_labels, plain_label, warn_of_absence
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
@@ -79,9 +87,22 @@ class ScoreTally:
 
     @classmethod
     def from_scores(
-        cls, y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        missing: str = "error",
     ) -> ScoreTally:
-        """Tally scores. Labels are {0, 1}, {−1, 1}, booleans, or anything with `pos_label`."""
+        """Tally scores. Labels are {0, 1}, {−1, 1}, booleans, or anything with `pos_label`.
+
+        Rows without a label, a score or a weight are an error, or with ``missing="drop"`` left out, with a warning that
+        counts them.
+        """
+        check_missing(missing, "error", "drop")
+        if missing == "drop":
+            y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
         labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
         require_no_nan(scores)

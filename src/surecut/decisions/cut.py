@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+def positive_in(decision: Any, y_true: Any, pos_label: Any) -> Any:
+    """Which label of new rows is positive: the one that is named, else the decision's own.
+
+    Booleans need no label, whatever the labels of the validation rows were.
+    """
+    is_boolean = str(getattr(y_true, "dtype", "")).lower().startswith("bool") or (
+        isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
+    )
+    return decision.pos_label if pos_label is None and not is_boolean else pos_label
+
+
 @dataclass(frozen=True)
 class Cut:
     """A threshold, tuned.
@@ -128,14 +139,8 @@ class Cut:
         return reaches(column, self.threshold)
 
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
-        """Which label of new rows is positive: the one that is named, else the cut's own.
-
-        Booleans need no label, whatever the labels of the validation rows were.
-        """
-        is_boolean = str(getattr(y_true, "dtype", "")).lower().startswith("bool") or (
-            isinstance(y_true, (list, tuple)) and all(isinstance(label, (bool, np.bool_)) for label in y_true)
-        )
-        return self.pos_label if pos_label is None and not is_boolean else pos_label
+        """Which label of new rows is positive: the one that is named, else the cut's own."""
+        return positive_in(self, y_true, pos_label)
 
     def to_sql(self, column: str, dialect: str = "ansi") -> str:
         """The cut as one SQL expression: true where the row is predicted positive.

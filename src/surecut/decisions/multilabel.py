@@ -18,7 +18,7 @@ from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
 from surecut.core.keys import reaches
 from surecut.decisions import html, saving, sql, wording
-from surecut.decisions.cut import Cut
+from surecut.decisions.cut import Cut, positive_in
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
 from surecut.sample import Sample, fingerprint
@@ -305,6 +305,10 @@ class MultilabelCut:
         except KeyError:
             known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
             raise KeyError(f"{label!r} is none of the {len(self.labels)} labels: {known}") from None
+
+    def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
+        """Which value of new rows' labels is positive: the one that is named, else the cut's own."""
+        return positive_in(self, y_true, pos_label)
 
     def predict(self, scores: Any, *, missing: str = "error") -> Any:
         """Which labels are predicted: a boolean array, or a sparse one for sparse scores.

@@ -95,7 +95,7 @@ class ArraySource(RowSource):
         if any(part[2] for part in parts):
             self.labels.check()
         if any(part[3] for part in parts):
-            require_no_nan(self.scores)
+            self.require_no_nan()
         counts = functools.reduce(operator.iadd, [part[0] for part in parts])
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = counts.occupied[::-1]
@@ -135,9 +135,13 @@ class ArraySource(RowSource):
         found = self._on_all_cores(lambda blocks: [*self._found(blocks, low, high)])
         return FoundRows.joined(list(itertools.chain.from_iterable(found))).tally()
 
+    def require_no_nan(self) -> None:
+        """Raise on NaN among the scores, saying where the first one stands."""
+        require_no_nan(self.scores)
+
     def tally(self) -> ScoreTally:
         self.labels.check()
-        require_no_nan(self.scores)
+        self.require_no_nan()
         return tally_rows(self.scores, self.labels.is_positive(), self.weights if self.weighted else None)
 
     def seen(self) -> tuple[RowSample, ...]:
@@ -181,7 +185,23 @@ class ArraySource(RowSource):
 
 
 class PooledSource(ArraySource):
-    """The entries of a dense matrix as rows of one sample, all labels together."""
+    """The entries of a dense matrix as rows of one sample, all labels together.
+
+    `require_no_nan` raises on NaN, saying where in the matrix it stands.
+    """
+
+    def __init__(
+        self,
+        scores: NDArray[Any],
+        labels: Labels,
+        weights: NDArray[np.float64] | None,
+        require_no_nan: Callable[[], None],
+    ) -> None:
+        super().__init__(scores, labels, weights)
+        self._require_no_nan = require_no_nan
+
+    def require_no_nan(self) -> None:
+        self._require_no_nan()
 
     @property
     def rows_at_once(self) -> int:
@@ -189,7 +209,7 @@ class PooledSource(ArraySource):
 
     def tally(self) -> ScoreTally:
         weights = np.repeat(self.weights, self.scores.shape[1]) if self.weighted else None
-        require_no_nan(self.scores.reshape(-1), "Y_score")
+        self.require_no_nan()
         return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
 
     def seen(self) -> tuple[RowSample, ...]:

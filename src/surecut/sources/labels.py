@@ -15,7 +15,7 @@ from surecut.confusion import Confusion, joined, stacked
 from surecut.core.entries import Entries, runs_of_like_length
 from surecut.core.keys import reaches, scores_of_keys
 from surecut.core.memory import Counted
-from surecut.core.search import Source, search
+from surecut.core.search import InfeasibleLabelError, Source, search
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally, by_class, sorted_with_class
 from surecut.core.threads import on_each
@@ -132,11 +132,16 @@ def cuts_of(source: Source, objective: Objective, names: Sequence[Any]) -> Label
 def best_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:
     """The best cut of each label, blocks on all cores."""
 
-    def work(block: slice) -> LabelCuts:
-        return cuts_of(source.part(block, objective), objective, names[block])
+    def work(block: slice) -> LabelCuts | InfeasibleLabelError:
+        try:
+            return cuts_of(source.part(block, objective), objective, names[block])
+        except InfeasibleLabelError as error:
+            return error  # a block before this one may hold one, too
 
-    blocks = source.blocks_for(objective)
-    return LabelCuts.joined(on_each(work, blocks, source.settings.available_cores))
+    found = on_each(work, source.blocks_for(objective), source.settings.available_cores)
+    if errors := [part for part in found if isinstance(part, InfeasibleLabelError)]:
+        raise InfeasibleLabelError(errors[0].label, errors[0].reason, sum(error.labels for error in errors))
+    return LabelCuts.joined([part for part in found if isinstance(part, LabelCuts)])
 
 
 class TallySource(LabelSource):

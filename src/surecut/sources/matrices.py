@@ -40,12 +40,13 @@ NEGATIVE, POSITIVE = np.uint8(0), np.uint8(1)
 
 def label_source(y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> LabelSource:
     """The source for checked matrices; rows of weight zero are as good as absent."""
+    present = None
     if weights is not None and not weights.all():
         present = np.flatnonzero(weights)
         y_true, y_score, weights = y_true[present], y_score[present], weights[present]
     if is_sparse(y_score):
         return SparseSource(y_true, y_score, weights)
-    return DenseSource(y_score, y_true.toarray() if is_sparse(y_true) else y_true, weights)
+    return DenseSource(y_score, y_true.toarray() if is_sparse(y_true) else y_true, weights, present)
 
 
 def no_labels(y_score: Any) -> Any:
@@ -58,11 +59,20 @@ def no_labels(y_score: Any) -> Any:
 
 
 class DenseSource(LabelSource):
-    """Matrices of one shape, (rows, labels), read in blocks of columns or of rows."""
+    """Matrices of one shape, (rows, labels), read in blocks of columns or of rows.
 
-    def __init__(self, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+    `present` are the positions of the rows in the matrix that they were taken from; None if they are all of its rows.
+    """
+
+    def __init__(
+        self,
+        scores: NDArray[Any],
+        truth: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        present: NDArray[np.intp] | None = None,
+    ) -> None:
         super().__init__()
-        self.scores, self.truth, self.weights = scores, truth, weights
+        self.scores, self.truth, self.weights, self.present = scores, truth, weights, present
         self._checksums: NDArray[np.uint64] | None = None
 
     @property
@@ -134,7 +144,7 @@ class DenseSource(LabelSource):
     def pooled(self) -> Source:
         truth = self.truth.view(np.uint8) if self.truth.dtype == bool else self.truth
         labels = Labels(truth, truth.dtype.type(1), truth.dtype.type(0), LabelRule(name="Y_true"))
-        return PooledSource(self.scores, labels, self.weights)
+        return PooledSource(self.scores, labels, self.weights, self.require_no_nan)
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         cells = np.zeros((4, len(thresholds)), dtype=np.int64 if self.weights is None else np.float64)
@@ -173,8 +183,23 @@ class DenseSource(LabelSource):
     def _doubles(self, columns: slice) -> NDArray[np.float64]:
         """Some columns as rows of doubles; NaN is refused."""
         doubles = as_doubles(self.scores[:, columns].T)
-        require_no_nan_matrix(doubles.T, columns.start)
+        if np.isnan(doubles).any():
+            self.require_no_nan()
         return doubles
+
+    def require_no_nan(self) -> None:
+        """Raise on NaN, saying where the first one stands: the same one, whatever is read first."""
+        if self.scores.dtype.kind != "f":
+            return
+        for block in self._row_blocks():
+            missing = np.isnan(self.scores[block])
+            if missing.any():
+                row, column = np.argwhere(missing)[0]
+                row = block.start + row if self.present is None else self.present[block.start + row]
+                raise ValueError(
+                    f"Y_score holds NaN, first in row {row} of column {column}: a row without a score cannot be "
+                    "ranked; drop or fill these rows, or pass a sparse matrix, where an absent score is never predicted"
+                )
 
     def _row_blocks(self) -> list[slice]:
         return runs(0, self.rows, max(1, self.settings.matrix_rows * 128 // self.scores.shape[1]))
@@ -213,7 +238,7 @@ class BinnedColumns:
         for i, (one, counts) in enumerate(zip(self._bins, self._counts, strict=True)):
             _, nans, checksum = self._kernels.histogram(*self._rows(i), POSITIVE, NEGATIVE, one, counts, counts)
             if nans:
-                self._source.entries(self._labels)  # which says where
+                self._source.require_no_nan()
             checksums.append(int(checksum))
             Counts(counts, counts).move(int(one.half) - 1, int(one.half))
         self._source.name_rows(self._labels, checksums)
@@ -406,17 +431,6 @@ class SparseSource(LabelSource):
             entries = start + positions(end - start, size)
             parts[label] = RowSample.of_rows(self.scores[entries], self.is_positive[entries])
         return (RowSample.of_labels(parts),)
-
-
-def require_no_nan_matrix(scores: NDArray[np.float64], first_column: int = 0) -> None:
-    """Raise on NaN, saying how many and where the first one stands."""
-    missing = np.isnan(scores)
-    if missing.any():
-        row, column = np.argwhere(missing)[0]
-        raise ValueError(
-            f"Y_score holds NaN, first in row {row} of column {first_column + column}: a row without a score cannot be "
-            "ranked; drop or fill these rows, or pass a sparse matrix, where an absent score is never predicted"
-        )
 
 
 def require_no_nan_entries(scores: NDArray[Any]) -> None:

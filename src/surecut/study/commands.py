@@ -53,7 +53,7 @@ def run(
     scale: Annotated[
         Scale, typer.Option(metavar="|".join(SCALES), help="Seconds, minutes, or the paper's own sizes.")
     ] = QUICK,
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random draw.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Decides every random draw.")] = 0,
     n_jobs: Annotated[
         int, typer.Option(metavar="NUMBER", help="Processes; −1 is one per core. It does not change the numbers.")
     ] = 1,
@@ -72,12 +72,14 @@ def run(
         for chosen in _chosen(name):
             try:
                 with _terminated_as_interrupted(), _progress(chosen) as tell:
-                    store = run_cells(
-                        chosen, out, scale=scale.value, seed=seed, n_jobs=n_jobs, minutes=minutes, tell=tell
-                    )
+                    options = {"scale": scale.value, "seed": random_state, "n_jobs": n_jobs, "minutes": minutes}
+                    store = run_cells(chosen, out, **options, tell=tell)
             except (KeyboardInterrupt, OSError, BrokenExecutor) as stop:  # the last: a process was killed
                 interrupted = isinstance(stop, KeyboardInterrupt)
-                again = f"surecut study run {chosen} --scale {scale.value} --seed {seed} --n-jobs {n_jobs} --out {out}"
+                again = (
+                    f"surecut study run {chosen} --scale {scale.value} --random-state {random_state} --n-jobs {n_jobs} "
+                    f"--out {out}"
+                )
                 reason = "stopped" if interrupted else f"surecut: {stop}"
                 typer.echo(f"\n{reason}\nThe finished cells are saved. To go on: {again}", err=True)
                 raise typer.Exit(130 if interrupted else 1) from None

@@ -158,7 +158,7 @@ def manifest_of(name: str, scale: str, seed: int, earlier: dict[str, str]) -> di
         versions[package] = ", ".join(dict.fromkeys(used))
     return {
         "experiment": name,
-        "command": f"surecut study run {name} --scale {scale} --seed {seed}",
+        "command": f"surecut study run {name} --scale {scale} --random-state {seed}",
         "scale": scale,
         "seed": seed,
         "versions": versions,

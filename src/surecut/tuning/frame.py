@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,12 +16,13 @@ from surecut._inputs import as_scores, as_weights, missing_values
 from surecut._labels import LabelKind, as_labels, kind_of
 from surecut._missing import Missing
 from surecut._warnings import warn_caller
+from surecut.certificates.counts import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.sources.columns import Columns
-from surecut.tuning.labels import NO_SAMPLES, tune_labels
+from surecut.sources.columns import Columns, is_nan
+from surecut.tuning.labels import tune_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.tune import tune
 
@@ -38,6 +39,78 @@ READ_ONCE = ("RecordBatchReader", "Scanner")
 """What of PyArrow may be gone after one pass."""
 
 
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: MetricLike = ...,
+    by: None = ...,
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> Cut: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: Sequence[MetricLike],
+    by: None = ...,
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> dict[str, Cut]: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: MetricLike = ...,
+    by: str | Sequence[str],
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> MultilabelCut: ...
+@overload
+def tune_frame(
+    frame: Any,
+    *,
+    label: str,
+    score: str,
+    metric: Sequence[MetricLike],
+    by: str | Sequence[str],
+    average: str = ...,
+    weight: str | None = ...,
+    weights: str | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    missing: str = ...,
+) -> dict[str, MultilabelCut]: ...
 def tune_frame(
     frame: Any,
     *,
@@ -54,7 +127,7 @@ def tune_frame(
     prior: float | None = None,
     shrinkage: float | str = 0.0,
     missing: str = "error",
-) -> Any:
+) -> Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]:
     """Find the threshold at which a metric is best on the rows of a frame, exactly, without collecting them.
 
     The cut is that of `tune_threshold` on the collected columns. Files, DuckDB relations, Polars lazy frames and
@@ -100,9 +173,10 @@ def tune_frame(
     (0.25, 0.8)
     """
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    request = Request.of(
+    request = Request.of_table(
         metric,
-        average=average if keys else None,
+        by=keys,
+        average=average,
         constraint=constraint,
         confidence=confidence,
         weights=weights,
@@ -111,16 +185,32 @@ def tune_frame(
         pos_label=pos_label,
         missing=missing,
     )
-    columns = Columns(score, label, weight, keys, pos_label)
-    if keys and average == "samples":
-        raise ValueError(NO_SAMPLES)
+    require_both(weights, weight is not None, "weight")
+    cuts = tune_table(frame, Columns(score, label, weight, keys, pos_label), request)
+    return cast("Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]", request.named(cuts))
+
+
+def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | list[MultilabelCut]:
+    """What `tune_frame` does with a request: a cut for each of its metrics."""
     with _opened(frame) as opened:
-        if not keys:
-            return request.named(tune(_source(opened, columns, request), request))
+        require_counted(opened, columns, request)
+        if not columns.by:
+            return tune(_source(opened, columns, request), request)
         from surecut.sources.engines import EngineGroups
 
         groups = EngineGroups(_engine_rows(opened, columns, request))
-        return request.named(tune_labels(groups, request, groups.names))
+        return tune_labels(groups, request, groups.names)
+
+
+def require_counted(frame: Any, columns: Columns, request: Request) -> None:
+    """Raise where weights are said to count rows, and are no whole numbers: sums of them would not always show it."""
+    weight = columns.weight
+    if weight is None or request.weights != "counts":
+        return
+    column = nw.col(weight).cast(nw.Float64)
+    is_broken = (column != column.round(0)) & ~is_nan(column)  # what is missing is another error
+    broken = _wrapped(frame, columns).lazy().select(column).filter(is_broken).head(1)
+    require_whole(broken.collect().get_column(weight).to_numpy(), "counts")
 
 
 def tally_frame(

@@ -4,34 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut._matrices import aligned, is_sparse, label_matrix, present_rows, score_matrix
 from surecut.averages import NOT_SEPARATED, OVERPREDICTED, averaged_value
 from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
-from surecut.sources.matrices import label_source, no_labels
+from surecut.sources.matrices import DenseSource, label_source, no_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from surecut.core.tally import ScoreTally
 
 
-NO_SAMPLES = (
-    "the samples average needs each row's labels together: pass matrices to tune_thresholds, or use macro or micro"
-)
-
-
+@overload
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: MetricLike = ...,
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> MultilabelCut: ...
+@overload
+def tune_thresholds(
+    Y_true: Any,
+    Y_score: Any,
+    *,
+    metric: Sequence[MetricLike],
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    pos_label: Any = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
+    prior: float | None = ...,
+    shrinkage: float | str = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> dict[str, MultilabelCut]: ...
 def tune_thresholds(
     Y_true: Any,
     Y_score: Any,
@@ -45,8 +74,9 @@ def tune_thresholds(
     prior: float | None = None,
     shrinkage: float | str = 0.0,
     zero_division: float = 0.0,
+    missing: str = "error",
     labels: Iterable[Any] | None = None,
-) -> Any:
+) -> MultilabelCut | dict[str, MultilabelCut]:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
 
     Parameters
@@ -76,6 +106,10 @@ def tune_thresholds(
         positives.
     zero_division
         What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
+    missing
+        What to do with rows that lack a label, a score (NaN, None, NA) or their weight: ``"error"``, or ``"drop"``,
+        which drops the row for all labels, since a matrix has it for all, and warns how many were dropped. To keep the
+        others' scores, make the one that is missing absent from a sparse matrix, or tune a long table, `tune_frame`.
     labels
         Names of the labels; else the frame's column names, or positions.
 
@@ -103,31 +137,59 @@ def tune_thresholds(
         shrinkage=shrinkage,
         zero_division=zero_division,
         pos_label=pos_label,
+        missing=missing,
     )
+    if missing == "drop":
+        Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
     scores, score_names = score_matrix(Y_score)
     truth, truth_names = label_matrix(Y_true, pos_label)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
     source = label_source(truth, scores, weights)
     if average != "samples":
-        return request.named(tune_labels(source, request, names))
+        return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(tune_labels(source, request, names)))
+    if isinstance(source, DenseSource):
+        source.require_no_nan()  # before rows and labels change places
     cuts = []
     for objective in request.objectives:
         cut = best_samples_cut(truth, scores, weights, objective, request.zero_division)
         found = _with_one_threshold(source, *cut, objective, names, average)
         cuts.append(replace(found, zero_division=request.zero_division, pos_label=pos_label))
-    return request.named(cuts)
+    return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
 
 
+@overload
 def tune_expected(
     Y_probability: Any,
     *,
-    metric: MetricLike = "f1",
+    metric: MetricLike = ...,
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> MultilabelCut: ...
+@overload
+def tune_expected(
+    Y_probability: Any,
+    *,
+    metric: Sequence[MetricLike],
+    average: str = ...,
+    sample_weight: ArrayLike | None = ...,
+    zero_division: float = ...,
+    missing: str = ...,
+    labels: Iterable[Any] | None = ...,
+) -> dict[str, MultilabelCut]: ...
+def tune_expected(
+    Y_probability: Any,
+    *,
+    metric: MetricLike | Sequence[MetricLike] = "f1",
     average: str = "macro",
     sample_weight: ArrayLike | None = None,
     zero_division: float = 0.0,
+    missing: str = "error",
     labels: Iterable[Any] | None = None,
-) -> MultilabelCut:
+) -> MultilabelCut | dict[str, MultilabelCut]:
     """Find the thresholds at which a metric of the *expected* confusion is best: no labels, only probabilities.
 
     The plug-in rule of the literature, and the limit of `tune_thresholds` for a shrinkage without bound, if the
@@ -137,13 +199,13 @@ def tune_expected(
     ----------
     Y_probability
         Probabilities of shape (rows, labels); those absent from a sparse matrix are 0, and never predicted.
-    metric, average, sample_weight, zero_division, labels
+    metric, average, sample_weight, zero_division, missing, labels
         As in `tune_thresholds`.
 
     Returns
     -------
     MultilabelCut
-        `value`, `per_label` and `confusion` are expected ones.
+        `value`, `per_label` and `confusion` are expected ones; a dict of them for several metrics.
 
     Examples
     --------
@@ -151,7 +213,9 @@ def tune_expected(
     >>> cut.thresholds, round(cut.value, 4)
     (array([0.375, 0.375]), 0.6071)
     """
-    (objective,) = Request.of(metric, average=average).objectives
+    request = Request.of(metric, average=average, zero_division=zero_division, missing=missing)
+    if missing == "drop":
+        _, Y_probability, sample_weight = present_rows(None, Y_probability, sample_weight)
     scores, names = score_matrix(Y_probability, name="Y_probability")
     stored = scores.data if is_sparse(scores) else scores
     if stored.size and not (stored.min() >= 0 and stored.max() <= 1):
@@ -161,6 +225,20 @@ def tune_expected(
     truth, names = aligned(no_labels(scores), None, scores, names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
     source = label_source(truth, scores, weights)
+    cuts = [_expected(source, scores, weights, objective, request, names) for objective in request.objectives]
+    return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
+
+
+def _expected(
+    source: LabelSource,
+    scores: Any,
+    weights: NDArray[np.float64] | None,
+    objective: Objective,
+    request: Request,
+    names: tuple[Any, ...],
+) -> MultilabelCut:
+    """The thresholds at which the metric of the expected confusion is best."""
+    average, zero_division = str(request.average), request.zero_division
     expected = Smoothed.by_probability(source, objective)
     shared = value = None
     if average == "macro":
@@ -185,20 +263,40 @@ def tune_expected(
         result,
         shrinkage=np.full(len(names), np.inf),
         calibration=str(expected.calibration),
-        zero_division=float(zero_division),
+        zero_division=zero_division,
         seen=(),  # labels took no part
     )
 
 
+@overload
+def tune_tallies(  # type: ignore[overload-overlap]  # a string is a sequence, of strings
+    tallies: Sequence[ScoreTally],
+    labels: Iterable[Any],
+    *,
+    metric: MetricLike = ...,
+    average: str = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    shrinkage: float | str = ...,
+) -> MultilabelCut: ...
+@overload
 def tune_tallies(
     tallies: Sequence[ScoreTally],
     labels: Iterable[Any],
     *,
-    metric: MetricLike = "f1",
+    metric: Sequence[MetricLike],
+    average: str = ...,
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    shrinkage: float | str = ...,
+) -> dict[str, MultilabelCut]: ...
+def tune_tallies(
+    tallies: Sequence[ScoreTally],
+    labels: Iterable[Any],
+    *,
+    metric: MetricLike | Sequence[MetricLike] = "f1",
     average: str = "macro",
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     shrinkage: float | str = 0.0,
-) -> MultilabelCut:
+) -> MultilabelCut | dict[str, MultilabelCut]:
     """The same from each label's tally, whatever it was made of.
 
     Labels may have different numbers of rows: micro then means the added counts, as in scikit-learn.
@@ -208,16 +306,15 @@ def tune_tallies(
     >>> tune_tallies(tallies, ["a", "b"], average="macro").thresholds
     array([0.375, 0.5  ])
     """
-    request = Request.of(metric, average=average, constraint=constraint, shrinkage=shrinkage)
-    if average == "samples":
-        raise ValueError(NO_SAMPLES)
     names = tuple(labels)
     if not tallies or len(names) != len(tallies):
         raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
     if any(tally.given_prior is not None for tally in tallies):
         raise ValueError("a prior that is given is for a single cut, not for many labels: tune each tally by itself")
-    (found,) = tune_labels(TallySource(tallies), replace(request, pos_label=tallies[0].pos_label), names)
-    return found
+    options: dict[str, Any] = {"constraint": constraint, "shrinkage": shrinkage, "pos_label": tallies[0].pos_label}
+    request = Request.of_table(metric, by=names, average=average, **options)
+    cuts = tune_labels(TallySource(tallies), request, names)
+    return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
 
 
 def tune_labels(source: LabelSource, request: Request, names: tuple[Any, ...]) -> list[MultilabelCut]:

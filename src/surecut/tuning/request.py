@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
-from surecut.certificates.counts import check_weights
+from surecut.certificates.counts import check_confidence, check_weights
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.core.rules import Objective
 from surecut.metrics import Metric, get_metric
@@ -82,15 +83,17 @@ class Request:
             raise ValueError("metric is an empty list: name at least one metric")
         check_missing(missing, "error", "drop")
         if average is not None and average not in AVERAGES:
-            raise ValueError(f"average must be one of {', '.join(AVERAGES)}, got {average!r}")
-        if confidence is not None and not 0 < confidence < 1:
-            raise ValueError(f"confidence must fulfil 0 < confidence < 1, got {confidence}")
+            raise ValueError(f"average= must be one of {', '.join(AVERAGES)}, got {average!r}")
+        if confidence is not None:
+            check_confidence(confidence)
         check_weights(weights)
         if weights is not None and confidence is None:
-            raise ValueError("weights says what weights mean to a promise: pass confidence too, or leave it out")
+            raise ValueError("weights= says what weights mean to confidence=: give both, or leave it out")
         if prior is not None and not 0 < prior < 1:
-            raise ValueError(f"prior must fulfil 0 < prior < 1, got {prior}")
+            raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
         kappa = check_shrinkage(shrinkage)
+        if isinstance(zero_division, str) or not math.isfinite(zero_division):
+            raise ValueError(f"zero_division= must be a finite number, what a row is worth, got {zero_division!r}")
         constraints = parse_constraints(constraint)
         request = cls(
             metrics,
@@ -108,29 +111,58 @@ class Request:
         request._check_together()
         return request
 
+    @classmethod
+    def of_table(
+        cls,
+        metric: MetricLike | Sequence[MetricLike],
+        *,
+        by: Sequence[Any] = (),
+        average: str = "macro",
+        **options: Any,
+    ) -> Request:
+        """The same for a long table, where a row is of one label, or group: the one that the columns `by` hold.
+
+        >>> Request.of_table("f1", by=["tag"], average="micro").average, Request.of_table("f1").average
+        ('micro', None)
+        """
+        if not by and average != "macro":
+            raise ValueError(
+                f"average={average!r} is for cuts of many labels: say with by= which column holds the label"
+            )
+        if average == "samples":
+            raise ValueError(
+                "average='samples' needs each row's labels together, and neither long tables nor tallies have them so: "
+                "pass matrices to tune_thresholds, or use average='macro' or average='micro'"
+            )
+        return cls.of(metric, average=average if by else None, **options)
+
     def _check_together(self) -> None:
         """Raise where two options exclude each other, with the reason."""
         if self.shrinkage != 0:
             if self.constraints:
                 raise ValueError(
-                    "a constraint must be met by the labels themselves, not by smoothed ones: leave shrinkage at 0"
+                    "constraint= must be met by the labels themselves, not by smoothed ones: leave shrinkage=0"
                 )
             if self.confidence is not None:
                 raise ValueError(
-                    "nothing is promised of a cut of smoothed labels: leave shrinkage at 0, or certify the cut on "
-                    "held-out rows"
+                    "confidence= has nothing to promise of a cut of smoothed labels: leave shrinkage=0, or certify the "
+                    "cut on held-out rows"
                 )
             if self.prior is not None:
-                raise ValueError("smoothed labels have the sample's own class balance: leave shrinkage at 0, or prior")
+                raise ValueError(
+                    "smoothed labels have the sample's own class balance: leave shrinkage=0, or leave out prior="
+                )
             if self.average == "samples":
-                raise ValueError("the samples average cannot be tuned with shrinkage: leave it at 0")
+                raise ValueError("average='samples' cannot be tuned with shrinkage: leave shrinkage=0")
         if self.average == "samples" and self.constraints:
-            raise ValueError("the samples average cannot be tuned under a constraint: use macro or micro")
+            raise ValueError(
+                "average='samples' cannot be tuned under a constraint=: use average='macro' or average='micro'"
+            )
         if self.average is not None and self.prior is not None:
-            raise ValueError("prior is for one cut: the labels have class balances of their own; tune each by itself")
+            raise ValueError("prior= is for one cut: labels have class balances of their own; tune each by itself")
         if self.average is not None and self.confidence is not None:
             raise ValueError(
-                "confidence is for one cut: certify the thresholds of many labels on held-out rows, certify(cut, ...)"
+                "confidence= is for one cut: certify the thresholds of many labels on held-out rows, certify(cut, ...)"
             )
 
     @property

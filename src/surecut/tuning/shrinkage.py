@@ -73,10 +73,10 @@ def check_shrinkage(shrinkage: Any) -> float | str:
     """κ as a number, or "auto"."""
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
-            raise ValueError(f"shrinkage must be a number or 'auto', got {shrinkage!r}")
+            raise ValueError(f"shrinkage= must be a number or 'auto', got {shrinkage!r}")
         return shrinkage
     if isinstance(shrinkage, bool) or not 0 <= shrinkage < np.inf:
-        raise ValueError(f"shrinkage must fulfil 0 <= shrinkage < inf, or be 'auto', got {shrinkage!r}")
+        raise ValueError(f"shrinkage= must fulfil 0 <= shrinkage < inf, or be 'auto', got {shrinkage!r}")
     return float(shrinkage)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
 from surecut._labels import as_labels
+from surecut.certificates.counts import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
@@ -121,6 +122,7 @@ def tune_threshold(
         pos_label=pos_label,
         missing=missing,
     )
+    require_both(weights, sample_weight is not None)
     if missing == "drop":
         y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
     labels = as_labels(y_true, pos_label=pos_label, check=False)
@@ -128,5 +130,7 @@ def tune_threshold(
     scores = as_scores(y_score)
     require_same_length(y_true=labels, y_score=scores)
     row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+    if row_weights is not None:
+        require_whole(row_weights, weights)
     cuts = tune(ArraySource(scores, labels, row_weights), request)
     return cast("Cut | dict[str, Cut]", request.named(cuts))

@@ -12,10 +12,11 @@ from surecut.averages import averaged_value
 from surecut.certificates.cells import cells_of, group_codes
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import frequencies, require_whole
+from surecut.certificates.groups import GROUPS_NEED_ROWS
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.labels.bootstrap import bootstrap_labels
 from surecut.certificates.labels.holdout import holdout_labels, labels_alone
-from surecut.certificates.labels.rows import LabelRows, told_apart
+from surecut.certificates.labels.rows import LabelRows, TableRows, told_apart
 from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
 from surecut.certificates.labels.values import average_certificate
@@ -38,7 +39,9 @@ def certify_labels(
     method: str,
     sample_weight: ArrayLike | None,
     weights: str | None,
+    by: ArrayLike | None,
     groups: ArrayLike | None,
+    pos_label: Any,
     held_out: bool | None,
     resamples: int,
     random_state: Any,
@@ -51,10 +54,16 @@ def certify_labels(
             cut, cut.value, theorem_labels(cut, error), int(cut.rows.max()), method, confidence, [FRESH]
         )
     if tallies is not None:
+        if groups is not None or by is not None:
+            raise ValueError(GROUPS_NEED_ROWS)
         return _from_tallies(cut, list(tallies), method, confidence, weights, held_out, progress)
     if Y_true is None or Y_score is None:
         raise ValueError(f"method={method!r} needs rows: pass Y_true and Y_score")
-    rows = LabelRows.of(cut, Y_true, Y_score, sample_weight)
+    pos_label = cut.positive_in(Y_true, pos_label)
+    if by is not None:
+        table = TableRows.of(cut, Y_true, Y_score, by, sample_weight, pos_label)
+        return _from_table(cut, table, method, confidence, weights, groups, held_out, progress)
+    rows = LabelRows.of(cut, Y_true, Y_score, sample_weight, pos_label)
     tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), method, held_out)
     codes = None if groups is None else _codes(groups, rows.scores.shape[0])
     if rows.weights is not None:
@@ -63,11 +72,6 @@ def certify_labels(
         if weights == "counts" and codes is None:
             rows = rows.counted("it", weights)
         return bootstrap_labels(cut, rows, tuned_here, confidence, codes, resamples, random_state, progress)
-    if codes is not None and method != "holdout":
-        raise ValueError(
-            f"rows of one group are not independent, which {method!r} needs: use 'holdout' on fresh rows, or "
-            "'bootstrap'"
-        )
     if codes is not None and rows.weights is not None:
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={method!r}", weights)
@@ -77,6 +81,40 @@ def certify_labels(
     if codes is None:
         return holdout_labels(cut, cells, confidence, False, len(cells))
     return holdout_labels(cut, cells.by_group(codes), confidence, True, len(cells))
+
+
+def _from_table(
+    cut: MultilabelCut,
+    rows: TableRows,
+    method: str,
+    confidence: float,
+    weights: str | None,
+    groups: ArrayLike | None,
+    held_out: bool | None,
+    progress: bool | None,
+) -> Certificate:
+    """From a long table: of rows that are independent, or of groups that are."""
+    tallies = rows.tallies()
+    if rows.weights is not None:
+        require_whole(rows.weights, weights)
+    if method == "bootstrap":
+        raise ValueError(
+            "whole rows are resampled, and a long table does not say which of its rows belong together: pass matrices, "
+            "or use method='holdout' on fresh rows, or method='uniform'"
+        )
+    if groups is None:
+        return _from_tallies(cut, tallies, method, confidence, weights, held_out, progress)
+    if rows.weights is not None:
+        raise ValueError(
+            "groups of rows with weights have no finite-sample limit here: leave the weights out, or pass matrices and "
+            "use method='bootstrap'"
+        )
+    _require_average(cut)
+    require_valid_rows(
+        cut, dict(enumerate(tallies)), _tuned(cut, tallies, _at_thresholds(cut, tallies)), method, held_out
+    )
+    cells = rows.cells(cut, _codes(groups, len(rows.scores)))
+    return holdout_labels(cut, cells, confidence, True, len(rows.scores))
 
 
 def _codes(groups: ArrayLike, rows: int) -> NDArray[np.intp]:
@@ -109,7 +147,7 @@ def _require_average(cut: MultilabelCut) -> None:
     if cut.average == "samples":
         raise ValueError(
             "a samples average is a mean over rows, of which tallies of labels know nothing, and no band holds for it "
-            "at all thresholds: use 'holdout' on fresh rows, or 'bootstrap'"
+            "at all thresholds: use method='holdout' on fresh rows of matrices, or method='bootstrap'"
         )
 
 

@@ -44,7 +44,9 @@ def holdout_labels(cut: MultilabelCut, cells: ClusterCells, confidence: float, g
         require_no_order(cut.metric, cells, what)
     if cut.average == "samples":
         if grouped:
-            raise ValueError("the samples average of dependent rows has no finite-sample limit here: use 'bootstrap'")
+            raise ValueError(
+                "the samples average of dependent rows has no finite-sample limit here: use method='bootstrap'"
+            )
         values = row_values(cut, cells)
         value, limits = float(values.mean()), _mean_of_rows(values, value_range(cut.metric, cut.zero_division), error)
     else:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_weights
+from surecut._inputs import as_scores, as_weights, require_no_nan, require_same_length
+from surecut._labels import as_labels
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.counts import require_counts, require_whole
-from surecut.core.keys import ordered_keys
+from surecut.core.keys import ordered_keys, reaches
 from surecut.core.tally import ScoreTally, tally_rows
 from surecut.sources.matrices import label_source
 
@@ -37,9 +39,11 @@ class LabelRows:
     weights: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, cut: MultilabelCut, Y_true: Any, Y_score: Any, sample_weight: ArrayLike | None) -> LabelRows:
+    def of(
+        cls, cut: MultilabelCut, Y_true: Any, Y_score: Any, sample_weight: ArrayLike | None, pos_label: Any = None
+    ) -> LabelRows:
         scores, score_names = score_matrix(Y_score)
-        truth, truth_names = label_matrix(Y_true)
+        truth, truth_names = label_matrix(Y_true, pos_label)
         truth, names = aligned(truth, truth_names, scores, score_names, None)
         if len(names) != len(cut):
             raise ValueError(f"Y_score has {len(names)} columns, but the cut has {len(cut)} labels")
@@ -107,6 +111,66 @@ class LabelRows:
             stored = tally_rows(column.data, truth[column.coords[0]] != 0, None) if column.nnz else None
             found.append(_with_absent(stored, truth != 0, column.coords[0], self.scores.dtype))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Checked rows of a long table, each of which has one label of a cut, by position."""
+
+    is_positive: NDArray[np.bool_]
+    scores: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    label: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        cut: MultilabelCut,
+        y_true: Any,
+        y_score: Any,
+        by: Any,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> TableRows:
+        labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
+        require_no_nan(scores)
+        label = _positions(cut, by)
+        require_same_length(y_true=labels, y_score=scores, by=label)
+        lacking = np.flatnonzero(np.bincount(label, minlength=len(cut)) == 0)
+        if len(lacking):
+            raise ValueError(
+                f"{len(lacking):,} of the cut's {len(cut):,} labels have no row, such as {cut.labels[lacking[0]]!r}: "
+                "nothing can be said of their average"
+            )
+        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        return cls(labels.is_positive(), scores, weights, label)
+
+    def tallies(self) -> list[ScoreTally]:
+        """A tally of each label."""
+        order = np.argsort(self.label, kind="stable")
+        starts = np.searchsorted(self.label[order], np.arange(self.label.max() + 2))
+        chosen = (order[start:end] for start, end in pairwise(starts))
+        return [
+            tally_rows(self.scores[own], self.is_positive[own], None if self.weights is None else self.weights[own])
+            for own in chosen
+        ]
+
+    def cells(self, cut: MultilabelCut, groups: NDArray[np.intp]) -> ClusterCells:
+        """The counts of each group at the cut."""
+        predicted = reaches(self.scores, cut.thresholds[self.label])
+        return ClusterCells.of_rows(self.is_positive, predicted, groups, self.label, len(cut))
+
+
+def _positions(cut: MultilabelCut, by: Any) -> NDArray[np.intp]:
+    """The position of each row's label among those of a cut; a label of several columns is a tuple."""
+    values = by.to_numpy() if hasattr(by, "to_numpy") else by
+    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    position = {label: i for i, label in enumerate(cut.labels)}
+    try:
+        found = [position[tuple(value) if isinstance(value, list) else value] for value in values]
+    except KeyError as error:
+        raise ValueError(f"by= holds {error.args[0]!r}, which is none of the cut's {len(cut):,} labels") from None
+    return np.array(found, dtype=np.intp)
 
 
 def _with_absent(

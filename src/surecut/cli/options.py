@@ -1,0 +1,51 @@
+"""Messages of the library in the words of the command line: a keyword becomes the option that sets it."""
+
+from __future__ import annotations
+
+import re
+
+OPTIONS = {
+    "metric": "--metric",
+    "by": "--by",
+    "average": "--average",
+    "sample_weight": "--weight",
+    "weight": "--weight",
+    "weights": "--weights",
+    "groups": "--groups",
+    "pos_label": "--pos-label",
+    "constraint": "--constraint",
+    "confidence": "--confidence",
+    "prior": "--prior",
+    "shrinkage": "--shrinkage",
+    "missing": "--missing",
+    "unknown": "--unknown",
+    "method": "--method",
+    "held_out": "--held-out",
+    "looks": "--looks",
+    "reference": "--reference",
+    "resamples": "--resamples",
+    "random_state": "--random-state",
+}
+"""The option of each keyword that a message may name, as ``keyword=``, ``keyword='value'`` or ``keyword=number``."""
+
+FLAGS = {"held_out=True": "--held-out", "held_out=False": "--not-held-out"}
+"""Keywords whose values are options of their own."""
+
+KEYWORD = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w))?")
+
+
+def in_options(message: str) -> str:
+    """A message of the library, with the options of the commands for the keywords of the functions.
+
+    >>> in_options("pass weights='counts', or use certify(method='bootstrap'); if they are, held_out=True")
+    'pass --weights counts, or use surecut certify --method bootstrap; if they are, --held-out'
+    """
+    message = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", message)
+    for flag, option in FLAGS.items():
+        message = message.replace(flag, option)
+
+    def spelled(found: re.Match[str]) -> str:
+        value = next((one for one in found.groups()[1:] if one is not None), None)
+        return OPTIONS[found[1]] if value is None else f"{OPTIONS[found[1]]} {value}"
+
+    return KEYWORD.sub(spelled, message)
