@@ -4,7 +4,7 @@ Scores are s = sigmoid(2z − b) of a normal z, labels are drawn with s as proba
 integral that is known to the last digit that matters. One sample serves all metrics and methods. The work is cut into
 blocks, each of which is kept in a file: a run that was stopped goes on where it was.
 
-    python benchmarks/certificates.py             # everything; some 25 minutes on two idle cores
+    python benchmarks/certificates.py             # everything; some 25 minutes on two cores
     python benchmarks/certificates.py --blocks 1  # a first look: the first block of every cell
     python benchmarks/certificates.py --report    # only tables and picture, of the blocks that are there
 
@@ -60,7 +60,7 @@ BLOCKS = 8
 """Of 250 repetitions each."""
 BOOTSTRAP_BLOCKS = {500: 8, 2_000: 8, 10_000: 4, 100_000: 1}
 RESAMPLES = 400
-"""The bootstrap is dear: fewer resamples than the 2,000 by default, and fewer blocks of many rows."""
+"""The bootstrap is slow to simulate: fewer resamples than the 2,000 by default, and fewer blocks of many rows."""
 CASE = 1.5
 """The b of the case beside MAPIE."""
 

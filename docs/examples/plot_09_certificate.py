@@ -2,7 +2,7 @@
 How far to trust a tuned value
 ==============================
 
-The value of a cut on the rows that tuned it is too good. A certificate says what holds on new rows: from rows kept
+The value of a cut on the validation rows is too good. A certificate says what holds on new rows: from rows kept
 aside, or, with a wider margin, from the tuning rows themselves.
 """
 

@@ -240,7 +240,7 @@ class LinearFractionalMetric(Metric):
         if (bad := ~(gamma > 0)).any():
             raise NoTheoremError(
                 f"the denominator of {self.name} reaches 0 at P = {_first(prior, bad):g} (γ = 0), so that no theorem "
-                "applies; it can still be tuned, constrained and certified on fresh data"
+                "applies; it can still be tuned, constrained and certified on held-out data"
             )
         negative_cost, positive_cost = optimum * b1 - a1, optimum * b2 - a2
         costs = np.asarray(positive_cost + negative_cost)

@@ -179,7 +179,7 @@ def test_the_rows_that_tuned_are_refused_by_holdout(average, samples, tmp_path):
     cut.save(tmp_path / "cut.json")
     for known in (cut, MultilabelCut.load(tmp_path / "cut.json")):
         for rows in (samples[0], tuple(matrix[::-1] for matrix in samples[0])):
-            with pytest.raises(ValueError, match="rows that tuned the cut"):
+            with pytest.raises(ValueError, match="validation rows"):
                 certify(known, *rows)
     with pytest.raises(ValueError, match="pooled from folds"):
         certify(replace(cut, out_of_fold=True), *samples[0], method="bootstrap")
@@ -279,7 +279,7 @@ def test_the_tuning_rows_are_known_by_those_that_count(samples):
     weights = np.ones(len(truth))
     weights[:5] = 0
     cut = tune_thresholds(truth, scores, sample_weight=weights)
-    with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+    with pytest.raises(ValueError, match="these are the validation rows"):
         certify(cut, truth, scores, sample_weight=weights)
 
 

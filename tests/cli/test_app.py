@@ -429,7 +429,7 @@ class TestLabels:
     def test_certify_and_check_label_by_label(self, tagged, tmp_path):
         run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
         options = ["--cut", tmp_path / "many.json", "--by", "tag"]
-        assert "these are the rows that tuned the cut" in run("certify", tagged, *options, code=1).output
+        assert "these are the validation rows" in run("certify", tagged, *options, code=1).output
         rows = [line.split(",") for line in tagged.read_text().splitlines()]
         header, rows = rows[0], rows[1:]
         place = {name: header.index(name) for name in ("tag", "y", "p")}
@@ -467,7 +467,7 @@ class TestCertify:
         assert "these rows did not tune the cut" in printed
 
     def test_the_tuning_rows_are_refused(self, file, cut):
-        assert "these are the rows that tuned the cut" in run("certify", file, "--cut", cut, code=1).output
+        assert "these are the validation rows" in run("certify", file, "--cut", cut, code=1).output
         document = json.loads(run("certify", file, "--cut", cut, "--method", "uniform", "--format", "json").stdout)
         assert 0 < document["lower"] < document["value"]
 

@@ -68,7 +68,7 @@ def test_a_cut_of_a_group_is_not_certified_by_its_own_rows(engine, make):
     for average in ("macro", "micro"):
         cut = tune_frame(engine(frame), label="label", score="score", by="key", average=average)
         for key, rows in frame.groupby("key"):
-            with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+            with pytest.raises(ValueError, match="these are the validation rows"):
                 certify(cut[key], rows["label"], rows["score"])
 
 

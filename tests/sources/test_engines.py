@@ -30,7 +30,7 @@ def check_cluster(held, sample_of, make, same, families=HARD_TO_SHIP):
         same.contract(held, sample_of(family, 300), weightings=("counts",))
     sample = sample_of("sigmoid", 300)
     cut = tune_frame(held(make.frame(sample)), label="label", score="score")
-    with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+    with pytest.raises(ValueError, match="these are the validation rows"):
         certify(cut, sample.labels, sample.scores)
     with using(shipped=16, engine_bins=16, fine=4):
         same.contract(held, sample_of("outliers", 300), weightings=("unweighted",))

@@ -61,11 +61,11 @@ def test_the_recursion_sums_over_every_way_of_cutting():
 def test_a_true_curve_stays_and_a_false_one_is_mended():
     random = np.random.default_rng(1)
     score = np.sort(random.random(5000))[::-1]
-    for truth, is_refuted in ((score, False), (np.where(score > 0.5, 0.8, 0.1), True)):
+    for truth, is_rejected in ((score, False), (np.where(score > 0.5, 0.8, 0.1), True)):
         positive = (random.random(5000) < truth).astype(float)
         (correction,), evidence = corrections([Atoms.of(score, 1 - positive, positive, score)])
         mended = correction(score, score)
-        assert (evidence[0] > 10) == is_refuted
+        assert (evidence[0] > 10) == is_rejected
         assert np.abs(mended - truth).mean() < 0.04
         assert mended.min() >= 0
         assert mended.max() <= 1

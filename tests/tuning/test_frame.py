@@ -99,7 +99,7 @@ def test_rows_that_tuned_a_cut_do_not_certify_it_as_rows_kept_aside(engine, fami
         (weighted, sample.labels, sample.scores, weights),
         (weighted, sample.labels[present], sample.scores[present], None),
     ):
-        with pytest.raises(ValueError, match="these are the rows that tuned the cut"):
+        with pytest.raises(ValueError, match="these are the validation rows"):
             certify(cut, labels, scores, sample_weight=given)
     fresh = sample_of(family, 300, seed=1)
     word = None if family == "sigmoid" else True  # of tied scores it cannot be told whether rows are others

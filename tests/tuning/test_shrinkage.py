@@ -149,7 +149,7 @@ def test_the_result_says_what_was_chosen_and_why():
     odd = np.column_stack((jumps[:, 0], smooth[:, 1:]))
     assert "corrected for 1 of 4 labels" in tune_thresholds(odd, z, shrinkage="auto").calibration
     single = tune_threshold(jumps[:, 0], z[:, 0], shrinkage="auto")
-    assert "its rows refute it" in single.calibration
+    assert "its rows reject it" in single.calibration
     assert single.calibration in str(single)
     assert single.shrinkage <= jumps[:, 0].sum() / 2
 

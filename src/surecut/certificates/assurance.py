@@ -138,7 +138,7 @@ def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> 
 
 
 def _ranks(rows: int) -> NDArray[np.float64]:
-    """16, 19, 23, …: each a fifth beyond the last, later only as far as chance moves a precision (3√rank).
+    """16, 19, 23, …: each a fifth beyond the last, later as far as the sampling error of a precision (3√rank).
 
     A coarse grid skips cuts that could be promised; a fine one divides the error by more.
     """

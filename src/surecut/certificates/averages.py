@@ -2,7 +2,7 @@
 
 A label's value is a ratio, Ψ = E A / E B, or a sum of two. Limits of each label, all at once, can be averaged; but such
 a mean is as wide as one label is, although chance moves labels up and down and the mean much less. So the mean is
-looked at itself. With a reference ψ for the value and v for 1 / E B, both from the rows that tuned the cut, that is
+looked at itself. With a reference ψ for the value and v for 1 / E B, both from the validation rows, that is
 fixed beforehand,
 
     Ψ − ψ = v E(A − ψB) + (Ψ − ψ)(1 − v E B).
@@ -111,7 +111,7 @@ def _plan(
     rows: int,
     error: float,
 ) -> _Reference:
-    """From the rows that tuned: a label is joined if the product of what is not known is small beside its limits."""
+    """From the validation rows: a label is joined if the product of what is not known is small beside its limits."""
     then = before.sum(axis=1)
     above, below, counted = before @ numerators, before @ denominators, before @ (denominators > 0)
     least, most = extremes(numerators, denominators)

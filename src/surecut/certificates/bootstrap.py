@@ -32,9 +32,9 @@ def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -
     """Refuse samples that are too small to be resampled."""
     if number < fewest:
         instead = (
-            "method='holdout' on fresh rows holds for any number of groups, and promises little with few"
+            "method='holdout' on held-out rows holds for any number of groups, and promises little with few"
             if grouped
-            else "use method='uniform', which holds for any number of rows, or 'holdout' on fresh rows"
+            else "use method='uniform', which holds for any number of rows, or 'holdout' on held-out rows"
         )
         raise ValueError(
             f"the bootstrap is right for large samples only, and needs {fewest} {what}, got {number}: {instead}"
@@ -59,7 +59,7 @@ def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any],
             if clusters[cell] < FEWEST_IN_CELL and (np.abs(more - value) > 1e-12).any():
                 raise ValueError(
                     f"the bootstrap cannot tell how rare {name} are from {int(clusters[cell])} {what} that have some: "
-                    f"it needs {FEWEST_IN_CELL}. Use method='holdout' on fresh rows, which holds for any number; for "
+                    f"it needs {FEWEST_IN_CELL}. Use method='holdout' on held-out rows, which holds for any number; for "
                     "rows that are independent and have no weights also 'uniform'"
                 )
 

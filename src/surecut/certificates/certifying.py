@@ -4,7 +4,7 @@ Four methods, from the strictest to the most modest:
 
 - ``"holdout"``: rows that took part neither in training nor in tuning. Exact for accuracy, F₁, Jaccard, precision,
   recall and specificity; valid for every sample size and a little cautious for the others.
-- ``"uniform"``: the very rows that tuned the cut. Limits that hold for all thresholds at once, so that it does not
+- ``"uniform"``: the validation rows themselves. Limits that hold for all thresholds at once, so that it does not
   matter how the threshold was chosen; also for the regret against the best threshold of this model.
 - ``"theorem"``: the paper's Theorem 3. True, and as a rule vacuous: it is shown for comparison.
 - ``"bootstrap"``: resampled rows, or whole groups of them. Right for large samples only, and says so.

@@ -57,12 +57,12 @@ Limits = Callable[[float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Change:
-    """A quantity then and now, each with limits, and whether it has moved beyond chance.
+    """A quantity then and now, each with limits, and whether the change is statistically significant.
 
     Attributes
     ----------
     then, now
-        The quantity on the rows that tuned the cut (or on the reference rows) and on the new rows.
+        The quantity on the validation rows (or on the reference rows) and on the new rows.
     then_limits, now_limits
         Where its true value can be, in each population.
     p_value
@@ -122,7 +122,7 @@ class DriftReport:
 
     @property
     def moved(self) -> bool:
-        """Whether anything has moved beyond chance."""
+        """Whether any change is statistically significant."""
         return self.prior.moved or self.value.moved
 
 
@@ -233,7 +233,7 @@ class LabelDrift:
 
     @property
     def moved_labels(self) -> list[Any]:
-        """The labels that have moved beyond chance, the clearest first."""
+        """The labels with a statistically significant change, the clearest first."""
         moved = [label for label, report in self.reports.items() if report.moved]
 
         def improbable(label: Any) -> float:
@@ -289,7 +289,7 @@ class _Then(Enum):
     """What the new rows are compared with."""
 
     COUNTS = "the counts that the cut remembers"
-    TUNING = "the rows that tuned the cut"
+    TUNING = "the validation rows"
     PARTLY = "rows of which some tuned the cut, or may have"
     ASIDE = "rows that were kept aside"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GROUPS_NEED_ROWS = "groups need the rows themselves: pass y_true and y_score, not a tally"
 
 NOT_INDEPENDENT = (
-    "rows of one group are not independent, which method='uniform' needs: use method='holdout' on fresh rows, or "
+    "rows of one group are not independent, which method='uniform' needs: use method='holdout' on held-out rows, or "
     "method='bootstrap', which resamples whole groups, or keep one row of each group"
 )
 

@@ -3,7 +3,7 @@
 - The model must not have been trained on the rows, whatever the method: its scores of them are too good.
 - ``"holdout"`` also needs rows that did not tune the cut, not even some of them.
 - ``"uniform"`` takes any rows, also those that tuned the cut, since its limits hold for all thresholds at once.
-- ``"bootstrap"`` corrects for the choice of the threshold on the very rows that tuned the cut, and takes rows that did
+- ``"bootstrap"`` corrects for the choice of the threshold on the validation rows themselves, and takes rows that did
   not; it has nothing for a mix of the two.
 - A cut of pooled out-of-fold scores has a model that was trained on all of its validation rows: they certify nothing.
 
@@ -35,7 +35,7 @@ POOLED = (
 )
 
 IDENTICAL = (
-    "these are the rows that tuned the cut: their value is too good, and 'holdout' would promise too much. Use "
+    "these are the validation rows of the cut: their value is too good, and 'holdout' would promise too much. Use "
     "method='uniform', which is valid on them, or rows that were kept aside"
 )
 
@@ -77,7 +77,7 @@ def require_valid_rows(
     rows
         The new rows' tallies by position of the label; one label is label 0. Some labels will do.
     identical
-        Whether their checksum says that they are the very rows that tuned the cut.
+        Whether their checksum says that they are the validation rows.
     method
         The method of `certify`.
     held_out

@@ -378,7 +378,7 @@ def apply(
         printing.line(f"{found.rows:,} rows with column {name!r}, {found.positive:,} of them positive: {out}")
 
 
-@app.command(epilog="Example:\nsurecut certify fresh.csv --cut cut.json --label y --score p")
+@app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
 def certify(
     context: typer.Context,
     file: FILE,
@@ -397,7 +397,7 @@ def certify(
         Method,
         typer.Option(
             help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups. theorem: "
-            "the paper's bound, on the rows that tuned it."
+            "the paper's bound, on the validation rows."
         ),
     ] = Method.holdout,
     held_out: Annotated[

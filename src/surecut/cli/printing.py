@@ -179,7 +179,7 @@ def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
 def drift(report: DriftReport) -> None:
     """What has changed since a cut was tuned."""
     cut, sure = report.cut, f"{100 * report.confidence:g} %"
-    whose = "reference rows" if report.has_reference else "rows that tuned the cut"
+    whose = "reference rows" if report.has_reference else "validation rows"
     line(f"{report.rows:,} rows at the cut {threshold(cut.threshold)}, beside {report.then_rows:,} {whose}\n")
     cells = []
     for name, change, shown in (("positive", report.prior, "{:.2%}"), (cut.metric.name, report.value, "{:.4f}")):
@@ -201,7 +201,7 @@ def drift(report: DriftReport) -> None:
             f"{report.best.value:.4f}; the cut in use has {report.value.now:.4f} on them."
         )
     if report.moved:
-        line(f"Something has changed, beyond chance ({sure} confidence).", style="bold red")
+        line(f"There is a statistically significant change ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
     line(_looks(report.looks))
@@ -234,7 +234,7 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
         line(f"{label}: not checked, {reason}")
     if moved:
         some = f"{len(moved):,} of {len(report.reports):,} labels have"
-        line(f"{some} changed, beyond chance ({sure} confidence for all labels together).", style="bold red")
+        line(f"{some} changed significantly ({sure} confidence for all labels together).", style="bold red")
     else:
         line(f"No sign of a change in any label ({sure} confidence for all together).", style="bold green")
     line(_looks(report.looks))

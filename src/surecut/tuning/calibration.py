@@ -135,20 +135,20 @@ class Calibration:
     coefficients: NDArray[np.float64]
     of_all: Correction | None = None
     of_label: dict[int, Correction] = field(default_factory=dict)
-    refuted_together: float = 0.0
-    refuted_alone: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    rejected_together: float = 0.0
+    rejected_alone: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     """How likely it is that the curves, or a label's own curve, need their corrections."""
 
     @property
-    def refuted(self) -> NDArray[np.float64]:
+    def rejected(self) -> NDArray[np.float64]:
         """How likely it is of each label that its curve is wrong."""
-        return 1 - (1 - self.refuted_together) * (1 - self.refuted_alone)
+        return 1 - (1 - self.rejected_together) * (1 - self.rejected_alone)
 
     def __str__(self) -> str:
         """The family, and which corrections are more likely than not."""
-        labels, alone = len(self.refuted_alone), int((self.refuted_alone > 0.5).sum())
-        told = ["all labels together"] if self.refuted_together > 0.5 else []
-        told += [f"{alone} of {labels} labels" if labels > 1 else "its rows refute it"] if alone else []
+        labels, alone = len(self.rejected_alone), int((self.rejected_alone > 0.5).sum())
+        told = ["all labels together"] if self.rejected_together > 0.5 else []
+        told += [f"{alone} of {labels} labels" if labels > 1 else "its rows reject it"] if alone else []
         joint = "corrected: " if labels == 1 else "corrected for "
         return self.family + (f", {joint}{' and for '.join(told)}" if told else "")
 
@@ -214,7 +214,7 @@ def _corrected(groups: Groups, calibration: Calibration) -> Calibration:
         (of_all,), evidence = corrections([Atoms.of(ordered, groups.negative[order], groups.positive[order], ordered)])
         together = float(_share_of_corrected(evidence)[0])
         of_all = of_all.weighed(together)
-        calibration = replace(calibration, of_all=of_all, refuted_together=together)
+        calibration = replace(calibration, of_all=of_all, rejected_together=together)
         eta = of_all(eta, eta)
     rarer = np.minimum(*(np.bincount(label, w, minlength=labels) for w in (groups.positive, groups.negative)))
     enough = np.flatnonzero(rarer >= LEAST_POSITIVES)
@@ -229,7 +229,7 @@ def _corrected(groups: Groups, calibration: Calibration) -> Calibration:
         for one, correction in zip(enough.tolist(), found, strict=True)
         if alone[one] > NEGLIGIBLE
     }
-    return replace(calibration, of_label=of_label, refuted_alone=alone)
+    return replace(calibration, of_label=of_label, rejected_alone=alone)
 
 
 def _share_of_corrected(evidence: NDArray[np.float64]) -> NDArray[np.float64]:

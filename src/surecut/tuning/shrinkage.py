@@ -54,7 +54,7 @@ def shares(
     if kappa != "auto":
         return np.asarray(float(kappa) / (counted + float(kappa)))
     weights = _grid_weights(groups, calibration)
-    others = OTHERS_SHARE * (1 - calibration.refuted) * (counted.sum() - counted)
+    others = OTHERS_SHARE * (1 - calibration.rejected) * (counted.sum() - counted)
     grid = np.minimum(GRID, (OWN_SHARE * counted + others)[:, None])
     with np.errstate(invalid="ignore"):  # no positive at all: the label takes the shared threshold
         rho = np.nan_to_num(grid / (counted[:, None] + grid), nan=1.0)

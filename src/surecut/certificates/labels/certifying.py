@@ -16,7 +16,7 @@ from surecut.certificates.groups import GROUPS_NEED_ROWS
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.labels.bootstrap import bootstrap_labels
 from surecut.certificates.labels.holdout import holdout_labels, labels_alone
-from surecut.certificates.labels.rows import LabelRows, TableRows, told_apart
+from surecut.certificates.labels.rows import LabelRows, TableRows, have_names
 from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
 from surecut.certificates.labels.values import average_certificate
@@ -100,7 +100,7 @@ def _from_table(
     if method == "bootstrap":
         raise ValueError(
             "whole rows are resampled, and a long table does not say which of its rows belong together: pass matrices, "
-            "or use method='holdout' on fresh rows, or method='uniform'"
+            "or use method='holdout' on held-out rows, or method='uniform'"
         )
     if groups is None:
         return _from_tallies(cut, tallies, method, confidence, weights, held_out, progress)
@@ -147,7 +147,7 @@ def _require_average(cut: MultilabelCut) -> None:
     if cut.average == "samples":
         raise ValueError(
             "a samples average is a mean over rows, of which tallies of labels know nothing, and no band holds for it "
-            "at all thresholds: use method='holdout' on fresh rows of matrices, or method='bootstrap'"
+            "at all thresholds: use method='holdout' on held-out rows of matrices, or method='bootstrap'"
         )
 
 
@@ -186,8 +186,8 @@ def _tuned(cut: MultilabelCut, tallies: list[ScoreTally], confusion: Confusion) 
     if not cut.checksums.any():
         return bool(np.array_equal(cells_of(confusion), cells_of(cut.confusion)))
     return any(
-        is_told_apart and tally.sample.fingerprint == cut[label].fingerprint
-        for tally, label, is_told_apart in zip(tallies, cut, told_apart(cut), strict=True)
+        is_named and tally.sample.fingerprint == cut[label].fingerprint
+        for tally, label, is_named in zip(tallies, cut, have_names(cut), strict=True)
     )
 
 

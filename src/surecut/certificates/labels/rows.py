@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
 
 
-def told_apart(cut: MultilabelCut) -> NDArray[np.bool_]:
+def have_names(cut: MultilabelCut) -> NDArray[np.bool_]:
     """Labels that a checksum can recognise: of labels that all rows have, or none, many samples look alike."""
     return np.asarray((cut.checksums != 0) & (cut.confusion.positives > 0) & (cut.confusion.negatives > 0))
 
@@ -68,7 +68,7 @@ class LabelRows:
             return bool(np.array_equal(cells_of(self.cells(cut).confusion()), cells_of(cut.confusion)))
         rows = self.scores.shape[0] if self.weights is None else np.count_nonzero(self.weights)
         same = (cut.checksums == self.checksums) & (cut.rows == rows)
-        return bool((same & told_apart(cut)).any())
+        return bool((same & have_names(cut)).any())
 
     def counted(self, what: str, weights: str | None = None) -> LabelRows:
         """Rows as often as their weights say; weights that do not count rows are refused."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def theorem_labels(cut: MultilabelCut, error: float) -> tuple[float, float, float]:
     """Theorem 3 for each label at error / m; averaged (macro), or with the constants of the pooled prior (micro)."""
     if cut.average == "samples":
-        raise ValueError("no theorem covers the samples average: use 'holdout' on fresh rows, or 'bootstrap'")
+        raise ValueError("no theorem covers the samples average: use 'holdout' on held-out rows, or 'bootstrap'")
     if cut.constraints or cut.weighted or cut.out_of_fold or cut.calibration == "given":
         raise ValueError(
             "the theorems cover cuts without constraint, tuned on labelled, unweighted rows that one model scored: use "
