@@ -1,4 +1,4 @@
-"""Does shrinkage improve macro-tuning on few rows? Test values on the paper's multilabel data, and where it might do harm.
+"""Does shrinkage improve macro-tuning on few rows? Test values on the paper's data, and where it might do harm.
 
 ``python benchmarks/shrinkage.py --part data`` needs the data (``SURECUT_DATA`` names their folder) and writes
 ``results/shrinkage.md``. Step 1 is trained on two thirds of the rows drawn, step 2 tunes on the last third, as in the

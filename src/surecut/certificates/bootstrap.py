@@ -59,8 +59,8 @@ def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any],
             if clusters[cell] < FEWEST_IN_CELL and (np.abs(more - value) > 1e-12).any():
                 raise ValueError(
                     f"the bootstrap cannot tell how rare {name} are from {int(clusters[cell])} {what} that have some: "
-                    f"it needs {FEWEST_IN_CELL}. Use method='holdout' on held-out rows, which holds for any number; for "
-                    "rows that are independent and have no weights also 'uniform'"
+                    f"it needs {FEWEST_IN_CELL}. Use method='holdout' on held-out rows, which holds for any number; "
+                    "for rows that are independent and have no weights also 'uniform'"
                 )
 
 

@@ -148,7 +148,8 @@ def _require_labels(cut: MultilabelCut, confusion: Confusion) -> None:
             raise ValueError(
                 f"the bootstrap of a macro average needs {FEWEST_OF_LABEL} {name} rows of every label, and "
                 f"{int(scarce.sum())} of {len(scarce)} labels have fewer ({first!r}: {counts[scarce][0]:g}): "
-                "use method='holdout' on held-out rows or 'uniform', which hold for any number, or leave such labels out"
+                "use method='holdout' on held-out rows or 'uniform', which hold for any number, or leave out such "
+                "labels"
             )
 
 
