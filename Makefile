@@ -7,15 +7,19 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.surecut-ready
 DEVELOP := $(VENV)/.surecut-develop
 DOCS := $(VENV)/.surecut-docs
+QUALITY := $(VENV)/.surecut-quality
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help install demo test test-guarantees fuzz lint docs bench clean
+.PHONY: help install demo test test-guarantees fuzz hypofuzz coverage mutants lint docs bench clean
 
 help:
 	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
 	@echo "make test     set up .venv and run all tests"
 	@echo "make fuzz     compare 50,000 drawn cuts of every path with trying each threshold in exact fractions (some minutes)"
+	@echo "make hypofuzz  the same cases chosen by coverage, under HypoFuzz; until it is stopped"
+	@echo "make coverage  branches of the core and of the sources that tests take; fails below 100 %"
+	@echo "make mutants  change core/rules.py in every way that mutmut knows; tests must notice (some minutes)"
 	@echo "make test-guarantees  simulate every guarantee with 2,000 draws (hours; resumes; table in benchmarks/results)"
 	@echo "make lint     ruff, formatting, mypy"
 	@echo "make docs     build the documentation into docs/_build/html, offline, warnings as errors"
@@ -30,7 +34,7 @@ install: $(DEVELOP)
 $(READY): pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "surecut needs Python 3.11 or newer, and found none. Install it (Debian: apt-get install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; fi
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@rm -f $(READY) $(DEVELOP) $(DOCS)
+	@rm -f $(READY) $(DEVELOP) $(DOCS) $(QUALITY)
 	@echo "setting up $(VENV) with $(PYTHON): a minute or so"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --upgrade "pip>=25.1"
@@ -49,6 +53,12 @@ $(DOCS): $(READY)
 	@$(PIP) --group docs
 	@touch $(DOCS)
 
+$(QUALITY): $(DEVELOP)
+	@rm -f $(QUALITY)
+	@echo "adding coverage, HypoFuzz and mutmut to $(VENV)"
+	@$(PIP) --group quality
+	@touch $(QUALITY)
+
 demo: $(READY)
 	@$(BIN)/surecut demo
 
@@ -60,6 +70,9 @@ FUZZ ?= --runs 50000
 
 fuzz: $(DEVELOP)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+
+hypofuzz: $(QUALITY)
+	PYTHONPATH=tests $(BIN)/hypothesis fuzz -- tests/fuzz/test_hypothesis.py
 
 test-guarantees: $(DEVELOP)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m guarantees.run

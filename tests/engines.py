@@ -73,9 +73,8 @@ def java_options():
     return JAVA_OPTIONS
 
 
-@pytest.fixture(scope="session")
-def spark():
-    """A Spark of two cores in this process."""
+def spark_session():
+    """A Spark of two cores in this process; the same one each time."""
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
@@ -84,7 +83,13 @@ def spark():
     settings |= {"driver.extraJavaOptions": JAVA_OPTIONS, "ui.showConsoleProgress": "false"}
     for name, value in settings.items():
         builder = builder.config(f"spark.{name}", value)
-    session = builder.getOrCreate()
+    return builder.getOrCreate()
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark of two cores in this process."""
+    session = spark_session()
     yield session
     session.stop()
 

@@ -275,7 +275,10 @@ DRAWN: dict[str, tuple[float, Callable[[np.random.Generator], Measure]]] = {
 """How often each kind of metric is drawn, and how."""
 
 
-def draw_measure(random: np.random.Generator) -> Measure:
+def draw_measure(random: np.random.Generator, name: str | None = None) -> Measure:
+    """A metric of that name, or of any."""
+    if name is not None:
+        return DRAWN[name][1](random)
     shares = np.array([share for share, _ in DRAWN.values()])
     name = list(DRAWN)[int(random.choice(len(DRAWN), p=shares / shares.sum()))]
     return DRAWN[name][1](random)
@@ -307,13 +310,28 @@ USUAL: dict[str, tuple[str, list[float]]] = {
 }
 """What people ask for."""
 
+KINDS: dict[str, tuple[str | None, ...]] = {
+    "none": (),
+    "one": (None,),
+    "at least": (">=",),
+    "at most": ("<=",),
+    "several": (None, None),
+    "several at least": (">=", ">="),
+    "several at most": ("<=", "<="),
+    "both senses": (">=", "<=", None),
+}
+"""Constraints by how many they are and in which senses; None is any sense."""
+
 LEVELS = [-1.0, 0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 2.0]
 
 
-def draw_condition(random: np.random.Generator, attainable: Callable[[Formula], list[Any]]) -> Condition:
+def draw_condition(
+    random: np.random.Generator, attainable: Callable[[Formula], list[Any]], wanted: str | None = None
+) -> Condition:
     """A quantity, a sense, and a level: a usual one, or one that some cut attains, or nearly."""
+    often = [name for name, (sense, _) in USUAL.items() if wanted in (sense, None)]
     usual = random.random() < 0.3
-    name = str(random.choice(list(USUAL) if usual else QUANTITIES))
+    name = str(random.choice(often if usual else QUANTITIES))
     if name in CELLS:
         measure = from_cells(name, *CELLS[name])
         quantity, formula, code = measure.metric, measure.formula, measure.code
@@ -321,7 +339,7 @@ def draw_condition(random: np.random.Generator, attainable: Callable[[Formula], 
         quantity, formula, code = RATES[name], FORMULAS[name], f"RATES[{name!r}]"
     else:
         quantity, formula, code = CATALOGUE[name](), FORMULAS[name], f"get_metric({name!r})"
-    sense = USUAL[name][0] if usual else str(random.choice([">=", "<="]))
+    sense = USUAL[name][0] if usual else wanted or str(random.choice([">=", "<="]))
     levels = [value for value in attainable(formula) if value is not None]
     if usual:
         level = float(random.choice(USUAL[name][1]))

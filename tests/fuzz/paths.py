@@ -6,9 +6,9 @@ import math
 import tempfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -16,10 +16,11 @@ import numpy as np
 
 from fuzz.judging import ROUNDING, TIE, Found, Problem, Verdict
 from fuzz.measures import Condition, Measure
-from fuzz.samples import draw_labels, draw_scores, draw_size, draw_weights
+from fuzz.samples import ANY, Wanted, draw_labels, draw_scores, draw_size, draw_weights
 from fuzz.settings import Settings, draw_settings, shrunk
 from oracle import Oracle
 from surecut import InfeasibleError, ScoreSketch, ScoreTally, tune_frame, tune_threshold, tune_thresholds
+from surecut.core import settings
 from surecut.tuning.labels import tune_tallies
 
 Complaint = tuple[str, str]
@@ -80,35 +81,60 @@ class Data:
 
 
 Call = Callable[[Data, Measure, tuple[Condition, ...]], Any]
+Draw = Callable[[np.random.Generator, Wanted], Data]
+
+SIZES = {size.name for size in fields(settings.Settings)}
 
 
 @dataclass(frozen=True)
 class Path:
     """How data are drawn, and how an answer is had and judged.
 
-    `share` is how often the path is taken in a run of all paths: less often where it is slow.
+    `variants` are settings and options of which one value each is drawn, those more often that are listed more often;
+    `without` are the families of scores that the path cannot hold. `share` is how often the path is taken in a run of
+    all paths: less often where it is slow, as an `engine` is.
     """
 
-    draw: Callable[[np.random.Generator], Data]
+    draw: Draw
     check: Callable[[Data, Measure, tuple[Condition, ...]], Complaint | None]
     code: Callable[[Data], str]
     share: float = 1.0
+    variants: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    weighted: bool = True
+    both_classes_only: bool = False
     constrained: bool = True
     bounded_only: bool = False
     on_hull_only: bool = False
     finite_only: bool = False
     engine: bool = False
 
+    def drawn(self, random: np.random.Generator, wanted: Wanted = ANY) -> Data:
+        """Rows for this path, in one of its variants."""
+        data = self.draw(random, wanted)
+        for name, values in self.variants.items():
+            value = wanted.variant[name] if name in wanted.variant else values[int(random.integers(len(values)))]
+            (data.settings if name in SIZES else data.options)[name] = value
+        return data
+
+    def refuses(self, measure: Measure) -> bool:
+        """Whether the path is not for this metric."""
+        return (
+            (self.bounded_only and not measure.bounded)
+            or (self.on_hull_only and not measure.on_hull)
+            or (self.finite_only and not measure.finite)
+        )
+
 
 # One cut of all rows
 
 
-def draw_rows(*parts: str, without: tuple[str, ...] = (), most: int = 60) -> Callable[[np.random.Generator], Data]:
-    def draw(random: np.random.Generator) -> Data:
-        size = draw_size(random, most)
-        family, scores = draw_scores(random, size, without)
-        kind, weights = draw_weights(random, size)
-        labels = draw_labels(random, scores)
+def draw_rows(*parts: str, without: tuple[str, ...] = (), most: int = 60) -> Draw:
+    def draw(random: np.random.Generator, wanted: Wanted) -> Data:
+        size = draw_size(random, most, wanted)
+        family, scores = draw_scores(random, size, without, wanted)
+        kind, weights = draw_weights(random, size, wanted=wanted)
+        labels = draw_labels(random, scores, wanted)
         return Data(labels, scores, weights, None, family, kind, draw_settings(random, *parts))
 
     return draw
@@ -198,20 +224,16 @@ def by_hull(data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> 
     return tally_of(data).hull.best_cut(measure.metric)
 
 
-def draw_prior(random: np.random.Generator) -> Data:
-    data = draw_rows()(random)
+def draw_prior(random: np.random.Generator, wanted: Wanted, *, hull: bool) -> Data:
+    data = draw_rows()(random, wanted)
+    data.options["hull"] = hull
     data.options["prior"] = float(random.choice([0.001, 0.1, 0.3, 0.5, 0.9, 0.999]))
-    data.options["hull"] = bool(random.random() < 0.3)
     return data
 
 
 def check_prior(data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> Complaint | None:
     if not (data.whole.positives and data.whole.negatives):
         raise SkippedError
-    if data.options["hull"]:
-        if not measure.on_hull:
-            raise SkippedError
-        conditions = ()
 
     def call(data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> Any:
         tally = tally_of(data).with_prior(data.options["prior"])
@@ -222,8 +244,8 @@ def check_prior(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     return checked_rows(call)(data, measure, conditions)
 
 
-def draw_sketch(random: np.random.Generator) -> Data:
-    data = draw_rows("kernels")(random)
+def draw_sketch(random: np.random.Generator, wanted: Wanted) -> Data:
+    data = draw_rows()(random, wanted)
     data.options["bits"] = int(random.choice([1, 1, 2, 4, 7]))
     data.options["pieces"] = int(random.integers(1, 4))
     return data
@@ -314,30 +336,12 @@ def held(data: Data) -> Any:
 
         dask.config.set(scheduler="synchronous")
         return dask.dataframe.from_pandas(table.to_pandas(), npartitions=2)
-    return _spark().createDataFrame(table.to_pandas())
+    from engines import spark_session
 
-
-@cache
-def _spark() -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").appName("surecut")
-    settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "driver.memory": "1g", "log.level": "ERROR"}
-    for name, value in settings.items():
-        builder = builder.config(f"spark.{name}", value)
-    return builder.getOrCreate()
+    return spark_session().createDataFrame(table.to_pandas())
 
 
 NO_ENGINE_HAS = ("float16",)
-
-
-def draw_frame(*parts: str, engines: tuple[str, ...]) -> Callable[[np.random.Generator], Data]:
-    def draw(random: np.random.Generator) -> Data:
-        data = draw_rows(*parts, without=NO_ENGINE_HAS)(random)
-        data.options["engine"] = str(random.choice(engines))
-        return data
-
-    return draw
 
 
 def by_frame(data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> Any:
@@ -353,8 +357,6 @@ def by_frame(data: Data, measure: Measure, conditions: tuple[Condition, ...]) ->
 
 def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> Any:
     """A DuckDB relation asked to count, as Ibis is; from `tune_frame` it would be read in batches."""
-    if data.options["engine"] != "duckdb":
-        return by_frame(data, measure, conditions)
     from surecut.core.candidates import cut_of
     from surecut.core.search import search
     from surecut.sources.columns import Columns
@@ -372,20 +374,21 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
 # Many labels
 
 
-def draw_matrix(*parts: str, sparse: bool = False) -> Callable[[np.random.Generator], Data]:
-    def draw(random: np.random.Generator) -> Data:
-        rows, labels = draw_size(random, 24), int(random.integers(1, 5))
-        without = ("float16", "bytes") if sparse else ()
-        family, scores = draw_scores(random, rows * labels, without)
+NOT_SPARSE = ("float16", "bytes")
+
+
+def draw_matrix(*parts: str, sparse: bool = False) -> Draw:
+    def draw(random: np.random.Generator, wanted: Wanted) -> Data:
+        rows, labels = draw_size(random, 24, wanted), int(random.integers(1, 5))
+        family, scores = draw_scores(random, rows * labels, NOT_SPARSE if sparse else (), wanted)
         scores = scores.reshape(rows, labels)
         if sparse:
             scores = scores.astype(np.float32 if scores.dtype == np.float32 else np.float64)
             scores[random.random(scores.shape) < random.choice([0.1, 0.4, 0.8])] = -np.inf
-        truth = np.column_stack([draw_labels(random, scores[:, i]) for i in range(labels)])
-        kind, weights = draw_weights(random, rows)
+        truth = np.column_stack([draw_labels(random, scores[:, i], wanted) for i in range(labels)])
+        kind, weights = draw_weights(random, rows, wanted=wanted)
         data = Data(truth, scores, weights, None, family, kind, draw_settings(random, *parts))
         data.options["sparse"] = sparse
-        data.options["average"] = str(random.choice(["macro", "macro", "micro"]))
         data.options["order"] = str(random.choice(["C", "F"]))
         return data
 
@@ -429,22 +432,19 @@ def by_tallies(data: Data, measure: Measure, conditions: tuple[Condition, ...]) 
     )
 
 
-def draw_groups(*parts: str, engines: tuple[str, ...] = ()) -> Callable[[np.random.Generator], Data]:
+def draw_groups(*parts: str) -> Draw:
     """Rows of groups of unequal sizes."""
 
-    def draw(random: np.random.Generator) -> Data:
-        sizes = random.choice([1, 2, 5, 9, 20, 30, 60], int(random.integers(1, 5)))
-        family, scores = draw_scores(random, int(sizes.sum()), NO_ENGINE_HAS)
+    def draw(random: np.random.Generator, wanted: Wanted) -> Data:
+        most = {None: [1, 2, 5, 9, 20, 30, 60], "one row": [1]}.get(wanted.rows, [1, 2, 5, 9, 20])
+        sizes = random.choice(most, int(random.integers(1, 5)))
+        family, scores = draw_scores(random, int(sizes.sum()), NO_ENGINE_HAS, wanted)
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        labels = np.concatenate([draw_labels(random, scores[groups == i]) for i in range(len(sizes))])
+        labels = np.concatenate([draw_labels(random, scores[groups == i], wanted) for i in range(len(sizes))])
         order = random.permutation(len(groups))
-        kind, weights = draw_weights(random, len(groups), zeros=False)
+        kind, weights = draw_weights(random, len(groups), zeros=False, wanted=wanted)
         settings = draw_settings(random, *parts)
-        data = Data(labels[order], scores[order], weights, groups[order], family, kind, settings)
-        data.options["average"] = str(random.choice(["macro", "macro", "micro"]))
-        if engines:
-            data.options["engine"] = str(random.choice(engines))
-        return data
+        return Data(labels[order], scores[order], weights, groups[order], family, kind, settings)
 
     return draw
 
@@ -541,8 +541,8 @@ def macro_complaint(data: Data, measure: Measure, conditions: tuple[Condition, .
 # The samples average
 
 
-def draw_samples(random: np.random.Generator) -> Data:
-    data = draw_matrix("sources", sparse=bool(random.random() < 0.4))(random)
+def draw_samples(random: np.random.Generator, wanted: Wanted, *, sparse: bool) -> Data:
+    data = draw_matrix("sources", sparse=sparse)(random, wanted)
     if len(data.labels) > 40:
         data = data.without(np.arange(40, len(data.labels)))
         if data.weights is not None and not data.weights.any():
@@ -648,14 +648,15 @@ def written(template: str) -> Callable[[Data], str]:
     return code
 
 
-def prior_code(data: Data) -> str:
-    best = "hull.best_cut(metric)" if data.options["hull"] else "best_cut(metric, constraint)"
-    return f"{TALLY}.with_prior({data.options['prior']}).{best}"
+ENGINES = {"ibis": 0.05, "dask": 0.02, "spark": 0.02}
+"""Those that count rows by themselves, and how often they are taken."""
 
+KERNELS = ("numpy", "compiled")
+AVERAGES = ("macro", "macro", "micro")
 
 PATHS: dict[str, Path] = {
-    "sorted": Path(draw_rows(), checked_rows(by_arrays), written(ARRAYS), share=3),
-    "search": Path(draw_rows("search", "kernels"), checked_rows(by_arrays), written(ARRAYS), share=3),
+    "sorted": Path(draw_rows(), checked_rows(by_arrays), written(ARRAYS), 3),
+    "search": Path(draw_rows("search"), checked_rows(by_arrays), written(ARRAYS), 3, {"kernels": KERNELS}),
     "tally": Path(draw_rows(), checked_rows(by_tally), written(f"{TALLY}.best_cut(metric, constraint)")),
     "tally_sum": Path(
         draw_rows(),
@@ -670,22 +671,48 @@ PATHS: dict[str, Path] = {
         bounded_only=True,
         on_hull_only=True,
     ),
-    "prior": Path(draw_prior, check_prior, prior_code),
-    "sketch": Path(
-        draw_sketch,
-        check_sketch,
-        written(SKETCH),
-        bounded_only=True,
+    "prior": Path(
+        partial(draw_prior, hull=False),
+        check_prior,
+        written(f"{TALLY}.with_prior({{prior}}).best_cut(metric, constraint)"),
+        0.7,
+        both_classes_only=True,
     ),
-    "dense": Path(draw_matrix("sources"), checked_labels(by_matrix), written(MATRIX)),
-    "dense_search": Path(draw_matrix("sources", "search", "kernels"), checked_labels(by_matrix), written(MATRIX)),
-    "dense_bins": Path(
-        lambda random: _macro_unweighted(draw_matrix("sources", "bins")(random)),
+    "prior_hull": Path(
+        partial(draw_prior, hull=True),
+        check_prior,
+        written(f"{TALLY}.with_prior({{prior}}).hull.best_cut(metric)"),
+        0.3,
+        both_classes_only=True,
+        constrained=False,
+        bounded_only=True,
+        on_hull_only=True,
+    ),
+    "sketch": Path(draw_sketch, check_sketch, written(SKETCH), 1, {"kernels": KERNELS}, bounded_only=True),
+    "dense": Path(draw_matrix("sources"), checked_labels(by_matrix), written(MATRIX), 1, {"average": AVERAGES}),
+    "dense_search": Path(
+        draw_matrix("sources", "search"),
         checked_labels(by_matrix),
         written(MATRIX),
-        share=2,
+        1,
+        {"kernels": KERNELS, "average": AVERAGES},
     ),
-    "sparse": Path(draw_matrix("sources", sparse=True), checked_labels(by_matrix), written(MATRIX)),
+    "dense_bins": Path(
+        lambda random, wanted: draw_matrix("sources", "bins")(random, replace(wanted, weighing="none")),
+        checked_labels(by_matrix),
+        written(MATRIX),
+        2,
+        {"kernels": KERNELS, "average": ("macro",)},
+        weighted=False,
+    ),
+    "sparse": Path(
+        draw_matrix("sources", sparse=True),
+        checked_labels(by_matrix),
+        written(MATRIX),
+        1,
+        {"average": AVERAGES},
+        without=NOT_SPARSE,
+    ),
     "tallies": Path(
         draw_groups(),
         checked_labels(by_tallies),
@@ -693,46 +720,71 @@ PATHS: dict[str, Path] = {
             GROUPED + "tune_tallies(tallies, np.unique(groups), metric=metric, average={average!r}, "
             "constraint=constraint)"
         ),
+        1,
+        {"average": AVERAGES},
+        without=NO_ENGINE_HAS,
     ),
-    "samples": Path(
-        draw_samples,
-        check_samples,
-        written(MATRIX.replace("constraint=constraint", "zero_division={zero_division}")),
-        constrained=False,
-        finite_only=True,
-        share=0.5,
-    ),
+    **{
+        name: Path(
+            partial(draw_samples, sparse=sparse),
+            check_samples,
+            written(MATRIX.replace("constraint=constraint", "zero_division={zero_division}")),
+            share,
+            without=NOT_SPARSE if sparse else (),
+            constrained=False,
+            finite_only=True,
+        )
+        for name, sparse, share in (("samples", False, 0.3), ("samples_sparse", True, 0.2))
+    },
     "batches": Path(
-        draw_frame("search", "kernels", "batches", engines=("pyarrow", "pyarrow", "duckdb", "polars lazy", "parquet")),
+        draw_rows("search", "batches", without=NO_ENGINE_HAS),
         checked_rows(by_frame),
         written(FRAME),
-        share=1,
+        1,
+        {"engine": ("pyarrow", "pyarrow", "duckdb", "polars lazy", "parquet"), "kernels": KERNELS},
+        without=NO_ENGINE_HAS,
     ),
     "counting": Path(
-        draw_frame("search", "grouped", engines=("duckdb", "duckdb", "duckdb", "ibis")),
+        draw_rows("search", "grouped", without=NO_ENGINE_HAS),
         checked_rows(by_counting),
         written(COUNTING),
-        share=0.3,
+        0.25,
+        {"engine": ("duckdb",)},
+        without=NO_ENGINE_HAS,
     ),
     "groups": Path(
-        draw_groups("grouped", engines=("polars", "pyarrow", "duckdb")),
+        draw_groups("grouped"),
         checked_labels(by_groups),
         written(FRAME),
-        share=0.3,
+        0.3,
+        {"engine": ("polars", "pyarrow", "duckdb"), "average": AVERAGES},
+        without=NO_ENGINE_HAS,
     ),
-    "dask": Path(
-        draw_frame("search", "grouped", engines=("dask",)), checked_rows(by_frame), written(FRAME), 0.02, engine=True
-    ),
-    "spark": Path(
-        draw_frame("search", "grouped", engines=("spark",)), checked_rows(by_frame), written(FRAME), 0.02, engine=True
-    ),
+    **{
+        engine: Path(
+            draw_rows("search", "grouped", without=NO_ENGINE_HAS),
+            checked_rows(by_frame),
+            written(FRAME),
+            share,
+            {"engine": (engine,)},
+            without=NO_ENGINE_HAS,
+            engine=engine != "ibis",
+        )
+        for engine, share in ENGINES.items()
+    },
+    **{
+        f"{engine}_groups": Path(
+            draw_groups("grouped"),
+            checked_labels(by_groups),
+            written(FRAME),
+            share,
+            {"engine": (engine,), "average": AVERAGES},
+            without=NO_ENGINE_HAS,
+            engine=engine != "ibis",
+        )
+        for engine, share in ENGINES.items()
+    },
 }
-
-
-def _macro_unweighted(data: Data) -> Data:
-    """What is searched in bins: macro, without weights; others are sorted anyway."""
-    data.weights, data.weighing, data.options["average"] = None, "none", "macro"
-    return data
 
 
 def check(path: Path, data: Data, measure: Measure, conditions: tuple[Condition, ...]) -> Complaint | None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.measures import FUNCTIONS, Condition, Measure, draw_condition, draw_measure
+from fuzz.measures import FUNCTIONS, KINDS, Condition, Measure, draw_condition, draw_measure
 from fuzz.paths import PATHS, Data, SkippedError, check, number_of
+from fuzz.samples import ANY, Wanted
 
 OBJECTIVES = 6
 """So many metrics, with and without constraints, are tried on the same rows: drawing and trying thresholds is dear."""
@@ -33,17 +34,19 @@ class Objective:
 
 @dataclass(frozen=True)
 class Case:
-    """One path, one sample, one objective."""
+    """One path, one sample, one objective, and what of them was wanted."""
 
     path: str
     seed: int
     index: int
     objective: Objective
     data: Data
+    wanted: Wanted = ANY
 
     @property
     def name(self) -> str:
-        return f"{self.path}/{self.seed}/{self.index}/{self.objective.number}"
+        wanted = str(self.wanted)
+        return f"{self.path}/{self.seed}/{self.index}/{self.objective.number}" + (f"?{wanted}" if wanted else "")
 
 
 @dataclass(frozen=True)
@@ -59,23 +62,28 @@ class Difference:
     rows: int
 
 
-def draw_data(path: str, seed: int, index: int) -> Data:
-    return PATHS[path].draw(np.random.default_rng([seed, index, number_of(path)]))
+def draw_data(path: str, seed: int, index: int, wanted: Wanted = ANY) -> Data:
+    return PATHS[path].drawn(np.random.default_rng([seed, index, number_of(path)]), wanted)
 
 
 def draw_objective(
-    path: str, seed: int, index: int, number: int, data: Data, metrics: set[str] | None = None
+    path: str,
+    seed: int,
+    index: int,
+    number: int,
+    data: Data,
+    metrics: set[str] | None = None,
+    wanted: Wanted = ANY,
 ) -> Objective | None:
     """The objective of that number; None where the path does not take it, or its metric is not asked for."""
     taken = PATHS[path]
     random = np.random.default_rng([seed, index, number_of(path), number])
-    measure = draw_measure(random)
-    if (taken.bounded_only and not measure.bounded) or (taken.on_hull_only and not measure.on_hull):
+    measure = draw_measure(random, wanted.metric)
+    if taken.refuses(measure) or (metrics and measure.name not in metrics):
         return None
-    if (taken.finite_only and not measure.finite) or (metrics and measure.name not in metrics):
-        return None
-    several = int(random.choice([0, 0, 0, 1, 1, 2])) if taken.constrained else 0
-    conditions = tuple(draw_condition(random, data.whole.attainable) for _ in range(several))
+    drawn = ("none", "none", "none", "one", "one", "several") if taken.constrained else ("none",)
+    senses = KINDS[wanted.constraints or str(random.choice(drawn))]
+    conditions = tuple(draw_condition(random, data.whole.attainable, sense) for sense in senses)
     return Objective(number, measure, conditions)
 
 
@@ -93,12 +101,19 @@ def cases(path: str, seed: int, index: int, metrics: set[str] | None = None) -> 
 
 
 def case_named(name: str) -> Case:
-    path, seed, index, number = name.rsplit("/", 3)
-    data = draw_data(path, int(seed), int(index))
-    objective = draw_objective(path, int(seed), int(index), int(number), data)
-    if objective is None:
+    drawn, _, text = name.partition("?")
+    path, seed, index, number = drawn.rsplit("/", 3)
+    case = case_of(path, int(seed), int(index), int(number), Wanted.named(text))
+    if case is None:
         raise ValueError(f"there is no case {name!r}: the path does not take that objective")
-    return Case(path, int(seed), int(index), objective, data)
+    return case
+
+
+def case_of(path: str, seed: int, index: int, number: int, wanted: Wanted) -> Case | None:
+    """One case; None where the path does not take its objective."""
+    data = draw_data(path, seed, index, wanted)
+    objective = draw_objective(path, seed, index, number, data, wanted=wanted)
+    return None if objective is None else Case(path, seed, index, objective, data, wanted)
 
 
 def run(case: Case) -> tuple[str, str] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
@@ -20,13 +22,48 @@ WEIGHTS = {
 }
 """How often rows are weighed how."""
 
+ROWS = ("usual", "one row", "one class")
+"""How many rows there are, and of which classes: of each label, or of each group."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a case should be of; what is None is drawn.
+
+    `variant` says which of its path's variants a case takes, as far as it says anything.
+    """
+
+    metric: str | None = None
+    family: str | None = None
+    weighing: str | None = None
+    constraints: str | None = None
+    rows: str | None = None
+    variant: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """What is wanted in the name of a case, empty where all is drawn."""
+        plain = {name: value for name, value in vars(self).items() if name != "variant" and value is not None}
+        return urlencode(plain | {f"variant.{name}": value for name, value in self.variant.items()})
+
+    @classmethod
+    def named(cls, text: str) -> Wanted:
+        """What `str` wrote."""
+        given = dict(parse_qsl(text))
+        variant = {name.removeprefix("variant."): given.pop(name) for name in list(given) if "." in name}
+        return cls(**given, variant=variant)
+
+
+ANY = Wanted()
+
 
 def one_of(random: np.random.Generator, shares: dict[str, float]) -> str:
     given = np.array(list(shares.values()))
     return list(shares)[int(random.choice(len(given), p=given / given.sum()))]
 
 
-def draw_size(random: np.random.Generator, most: int = 60) -> int:
+def draw_size(random: np.random.Generator, most: int = 60, wanted: Wanted = ANY) -> int:
+    if wanted.rows is not None:
+        return 1 if wanted.rows == "one row" else int(random.integers(3, 25))
     kind = random.random()
     if kind < 0.05:
         return int(random.integers(1, 4))
@@ -37,20 +74,22 @@ def draw_size(random: np.random.Generator, most: int = 60) -> int:
     return 300
 
 
-def draw_scores(random: np.random.Generator, size: int, without: tuple[str, ...] = ()) -> tuple[str, Any]:
+def draw_scores(
+    random: np.random.Generator, size: int, without: tuple[str, ...] = (), wanted: Wanted = ANY
+) -> tuple[str, Any]:
     """Scores of one family; small samples take few distinct values more often, so that there are ties."""
-    family = str(random.choice([name for name in FAMILIES if name not in without]))
+    family = wanted.family or str(random.choice([name for name in FAMILIES if name not in without]))
     scores = FAMILIES[family](random, max(size, 3))[:size]
     if size > 3 and random.random() < 0.25:
         scores = scores[random.integers(0, max(2, size // 2), size)]
     return family, scores
 
 
-def draw_labels(random: np.random.Generator, scores: Any) -> Any:
+def draw_labels(random: np.random.Generator, scores: Any, wanted: Wanted = ANY) -> Any:
     """Labels that follow the scores loosely, or hardly; now and then all of one class, or all but one."""
     size = len(scores)
     kind = random.random()
-    if kind < 0.05:
+    if kind < 0.05 or wanted.rows == "one class":
         return np.full(size, int(random.integers(2)))
     rank = np.argsort(np.argsort(scores.astype(float), kind="stable")) / size
     slope, base = random.choice([0.0, 0.6, 0.9]), random.choice([0.02, 0.1, 0.3])
@@ -63,8 +102,10 @@ def draw_labels(random: np.random.Generator, scores: Any) -> Any:
     return labels
 
 
-def draw_weights(random: np.random.Generator, size: int, *, zeros: bool = True) -> tuple[str, Any]:
-    kind = one_of(random, WEIGHTS)
+def draw_weights(
+    random: np.random.Generator, size: int, *, zeros: bool = True, wanted: Wanted = ANY
+) -> tuple[str, Any]:
+    kind = wanted.weighing or one_of(random, WEIGHTS)
     if kind == "none":
         return kind, None
     if kind == "whole":

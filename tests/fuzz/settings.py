@@ -34,8 +34,6 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
             "parts": one_of(2, 16),
             "rows_per_part": one_of(1, 4),
         }
-    if "kernels" in parts:
-        settings["kernels"] = one_of("numpy", "compiled")
     if "sources" in parts:
         settings["entries_at_once"] = one_of(1, 8, 64)
         settings["matrix_rows"] = one_of(1, 7)
@@ -48,7 +46,6 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
             "label_group": one_of(2, 16),
             "label_sample": one_of(1, 8),
             "label_bits": one_of(2, 3, 5),
-            "kernels": one_of("numpy", "compiled"),
         }
     if "batches" in parts:
         settings |= {
