@@ -74,6 +74,15 @@ fuzz: $(DEVELOP)
 hypofuzz: $(QUALITY)
 	PYTHONPATH=tests $(BIN)/hypothesis fuzz -- tests/fuzz/test_hypothesis.py
 
+# What numba compiles (core/compiled.py) runs outside of Python, and cannot be measured: tests compare it with core/kernels.py.
+coverage: $(QUALITY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q tests/core tests/sources tests/contract tests/fuzz tests/tuning
+	$(BIN)/python -m coverage report
+
+mutants: $(QUALITY)
+	OMP_NUM_THREADS=1 $(BIN)/mutmut run
+	$(BIN)/mutmut results
+
 test-guarantees: $(DEVELOP)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m guarantees.run
 
@@ -95,4 +104,4 @@ bench: $(DEVELOP)
 	$(BIN)/python benchmarks/readme_table.py
 
 clean:
-	rm -rf $(VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants

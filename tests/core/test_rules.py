@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import surecut
 from surecut.confusion import Confusion
-from surecut.constraints import parse_constraints
+from surecut.constraints import InfeasibleError, parse_constraints
 from surecut.core import rules
 from surecut.core.entries import Entries
+from surecut.core.keys import ordered_keys
 from surecut.core.rules import Objective, judge
-from surecut.metrics import LinearFractional, get_metric
+from surecut.metrics import (
+    NOISE,
+    CellRatio,
+    FunctionMetric,
+    LinearFractional,
+    Metric,
+    NotMonotoneError,
+    Utility,
+    get_metric,
+)
 
 OBJECTIVES = [
     Objective(metric, parse_constraints(constraint), prior)
@@ -176,6 +187,427 @@ def test_nothing_is_unresolved_where_every_entry_is_a_score(seed):
         scores = drawn_scores(random)
         for objective in OBJECTIVES[:-1]:
             assert not judge(scores, objective).unresolved.any()
+
+
+# The verdict, rule by rule: one edge and one entry at a time, as the module's docstring has it
+
+
+def cells(tp, fp, totals):
+    return Confusion(tp=tp, fp=fp, fn=totals[1] - tp, tn=totals[0] - fp)
+
+
+def seen(objective, confusion):
+    return confusion if objective.prior is None else confusion.at_prior(objective.prior)
+
+
+def worth(objective, confusion):
+    confusion = seen(objective, confusion)
+    value = float(objective.metric.evaluate(confusion))
+    met = all(bool(one.is_met(confusion)) for one in objective.constraints)
+    return value if met and not math.isnan(value) else -math.inf
+
+
+def bound_of(objective, before, after):
+    best = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
+    worst = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
+    corners = [seen(objective, corner) for corner in (before, after, best, worst)]
+    if not all(bool(one.is_met_by_any(corners)) for one in objective.constraints):
+        return -math.inf
+    value = float(objective.metric.evaluate(corners[2]))
+    return math.inf if math.isnan(value) else value
+
+
+def verdict_on(entries, objective):
+    """Winners, what is unresolved, and bounds, by loops."""
+    winners, unresolved, bounds = [], set(), []
+    rounding = np.broadcast_to(objective.rounding(entries.totals, entries.weighted), entries.samples)
+    for sample in range(entries.samples):
+        own = range(entries.starts[sample], entries.starts[sample + 1])
+        totals = entries.weight[own.start : own.stop].sum(axis=0)
+        metric = objective.metric
+        lacks = (metric.needs_negatives and not totals[0] > 0) or (metric.needs_positives and not totals[1] > 0)
+        above = [entries.weight[own.start : own.start + taken].sum(axis=0) for taken in range(len(own) + 1)]
+        edges = [cells(tp, fp, totals) for fp, tp in above]
+        values = [-math.inf if lacks else worth(objective, edge) for edge in edges]
+        best = max(values)
+        least = best if math.isinf(best) else best - (1e-12 * abs(best) + rounding[sample])
+        hits = []
+        for i, value in enumerate(values):
+            if value >= least and (not hits or value > values[hits[-1]]):
+                hits.append(i)
+        winners.append(int(entries.edge_starts[sample]) + hits[0])
+        found = [-math.inf]
+        for i, entry in enumerate(own):
+            if entries.low[entry] < entries.high[entry] and entries.rows[entry].sum() > 1 and not lacks:
+                bound = bound_of(objective, edges[i], edges[i + 1])
+                if bound > -math.inf and (bound >= least if i + 1 <= hits[-1] else bound > best):
+                    unresolved.add(entry)
+                    found.append(bound)
+            if best > -math.inf and not entries.exact[entry] and (i in hits or i + 1 in hits):
+                unresolved.add(entry)
+        bounds.append(max(found))
+    return winners, unresolved, bounds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_verdict_is_that_of_the_rules_one_by_one(seed):
+    random = np.random.default_rng([9, seed])
+    for _ in range(40):
+        scores = drawn_scores(random)
+        if scores.weighted:
+            scores = Entries.scores(scores.low, scores.rows, scores.rows * 0.25, starts=scores.starts)
+        entries, _ = coarsened(scores, random)
+        for objective in OBJECTIVES:
+            if objective.prior is None or not (scores.totals == 0).any():
+                winners, unresolved, bounds = verdict_on(entries, objective)
+                verdict = judge(entries, objective)
+                assert verdict.winner.tolist() == winners
+                assert set(np.flatnonzero(verdict.unresolved).tolist()) == unresolved
+                assert verdict.unresolved.dtype == bool
+                np.testing.assert_allclose(verdict.bound, bounds, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_without_positives_above_them_need_no_look(seed, monkeypatch):
+    """With few positives only some edges are evaluated; the verdict is the same."""
+    random = np.random.default_rng([5, seed])
+    asked = []
+    metric_values = Objective.metric_values
+    monkeypatch.setattr(
+        Objective, "metric_values", lambda self, c: asked.append(np.size(c.tp)) or metric_values(self, c)
+    )
+    for _ in range(60):
+        size = int(random.integers(9, 30))
+        rows = np.column_stack((random.integers(1, 4, size), random.integers(1, 3, size)))
+        rows[random.random(size) < random.choice([0.4, 0.8]), 1] = 0
+        keys = np.sort(random.choice(1000, size, replace=False))[::-1].astype(np.uint64)
+        starts = np.array([0, size]) if random.random() < 0.5 else np.array([0, size // 3, size])
+        scores = Entries.scores(keys, rows, rows, starts=starts)
+        for objective in OBJECTIVES[:-1]:
+            expected = judge(scores, objective)
+            with monkeypatch.context() as few:
+                few.setattr(rules, "SPARSE_FROM", 8)
+                asked.clear()
+                found = judge(scores, objective)
+            for mine, theirs in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+            positives = int(np.count_nonzero(rows[:, 1]))
+            fewer = 2 * positives < size and not objective.constraints
+            assert asked[0] == (positives + scores.samples if fewer else size + scores.samples)
+
+
+def test_few_entries_and_those_with_positives_are_all_evaluated(monkeypatch):
+    keys, rows = np.array([40, 30, 20, 10], dtype=np.uint64), np.array([[1, 0], [1, 1], [1, 0], [1, 0]])
+    scores, objective = Entries.scores(keys, rows, rows), Objective(get_metric("f1"))
+    complete = objective.values(scores.edges)
+    for least, few in ((3, True), (4, False)):
+        monkeypatch.setattr(rules, "SPARSE_FROM", least)
+        values = rules._edge_values(scores, objective)
+        np.testing.assert_array_equal(
+            values, np.where([True, False, True, False, False] if few else True, complete, -np.inf)
+        )
+    monkeypatch.setattr(rules, "SPARSE_FROM", 3)
+    rows = np.array([[1, 1], [1, 1], [1, 0], [1, 0]])
+    half = Entries.scores(keys, rows, rows)
+    np.testing.assert_array_equal(rules._edge_values(half, objective), objective.values(half.edges))
+    worthless = Objective(Bare(lambda confusion: np.full(np.shape(confusion.tp), -np.inf)))
+    assert rules._edge_values(scores, worthless).tolist() == [rules.LOWEST, -np.inf, rules.LOWEST, -np.inf, -np.inf]
+    by_function = Objective(FunctionMetric(lambda confusion: confusion.fp))
+    assert rules._edge_values(scores, by_function).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_many_cuts_are_evaluated_piece_by_piece(monkeypatch):
+    random = np.random.default_rng(0)
+    tp, fp = np.sort(random.integers(0, 50, (2, 20)), axis=1)
+    edges = Confusion(tp=tp, fp=fp, fn=50 - tp, tn=50 - fp)
+    objective = Objective(get_metric("f1"), parse_constraints("recall>=0.5"))
+    expected = objective.values(edges)
+    sizes = []
+    metric_values = Objective.metric_values
+    monkeypatch.setattr(
+        Objective, "metric_values", lambda self, c: sizes.append(np.size(c.tp)) or metric_values(self, c)
+    )
+    for at_once, asked in ((7, [7, 7, 6]), (20, [20]), (19, [19, 1])):
+        monkeypatch.setattr(rules, "AT_ONCE", at_once)
+        sizes.clear()
+        np.testing.assert_array_equal(objective.values(edges), expected)
+        assert sizes == asked
+
+
+# What is evaluated
+
+
+@dataclass(frozen=True)
+class Bare(Metric):
+    """A metric as someone may write it: no care for divisions by zero."""
+
+    function: Any
+    name = "bare"
+
+    def evaluate(self, confusion):
+        return self.function(confusion)
+
+
+RATIO = Bare(lambda confusion: np.divide(confusion.tp, confusion.fp))
+SPREAD = Utility(tp=10, fp=-3, fn=-7, tn=2)
+TP_OVER_FP = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0), name="tp/fp")
+
+
+def test_a_metric_may_divide_by_zero():
+    edges = Confusion(tp=np.array([0, 1, 1]), fp=np.array([0, 0, 1]), fn=np.array([1, 0, 0]), tn=np.array([1, 1, 0]))
+    objective = Objective(RATIO)
+    np.testing.assert_array_equal(objective.metric_values(edges), [np.nan, np.inf, 1.0])
+    assert objective.values(edges).tolist() == [-np.inf, np.inf, 1.0]
+    np.testing.assert_array_equal(objective.bounds(edges[:2], edges[1:]), [np.inf, np.inf])
+    absent = rules.rounding_of(Bare(lambda c: np.divide(c.tp - c.tn, c.fp + c.fn)), np.array([0.0, 0.25, 1.0]))
+    np.testing.assert_allclose(absent, [0.0, 3 * NOISE, 0.0], rtol=1e-13)
+
+
+def test_values_are_floats():
+    counted = Objective(Bare(lambda confusion: [1, 2]))
+    edges = Confusion(tp=np.array([0, 1]), fp=np.array([0, 0]), fn=np.array([1, 0]), tn=np.array([1, 1]))
+    assert counted.metric_values(edges).dtype == np.float64
+    assert rules.rounding_of(Bare(lambda c: ["0.5"] * np.size(c.tp)), np.array([0.5])) == NOISE / 2
+
+
+def test_what_no_cut_of_a_bin_can_meet_is_bounded_by_nothing():
+    before, after = (
+        Confusion(tp=np.array([n]), fp=np.array([n]), fn=np.array([9 - n]), tn=np.array([9 - n])) for n in (1, 2)
+    )
+    for constraint, bound in (("recall>=0.9", -np.inf), ("recall>=0.2", 2 / 9)):
+        assert Objective(get_metric("recall"), parse_constraints(constraint)).bounds(before, after).tolist() == [bound]
+
+
+def test_values_are_off_by_the_size_of_the_extremes():
+    prior = np.array([0.1, 0.5, 0.9])
+    corners = np.array([10 * prior + 2 * (1 - prior), -7 * prior + 2 * (1 - prior)])
+    corners = np.concatenate((corners, [10 * prior - 3 * (1 - prior), -7 * prior - 3 * (1 - prior)]))
+    np.testing.assert_allclose(rules.rounding_of(SPREAD, prior), NOISE * np.abs(corners).max(axis=0), rtol=1e-13)
+    for low in (np.array([0.1, 0.2]), np.array([0.2])):  # what is infinite or undefined at a corner says nothing
+        np.testing.assert_allclose(rules.rounding_of(TP_OVER_FP, low), NOISE * low / (1 - low), rtol=1e-13)
+    for of_cell in ("tp", "fp", "fn", "tn"):
+        share = prior if of_cell in ("tp", "fn") else 1 - prior
+        single = Bare(lambda c, of_cell=of_cell: getattr(c, of_cell))
+        np.testing.assert_allclose(rules.rounding_of(single, prior), NOISE * share, rtol=1e-13)
+
+
+def test_counts_are_exact_and_weights_and_given_priors_are_not():
+    totals = np.array([[3, 1], [2, 2], [0, 0]])
+    assert Objective(SPREAD).rounding(totals, weighted=False) == 0.0
+    shares = rules.rounding_of(SPREAD, np.array([0.25, 0.5]))
+    np.testing.assert_array_equal(Objective(SPREAD).rounding(totals, weighted=True)[:2], shares)
+    given = rules.rounding_of(SPREAD, np.full(3, 0.1))
+    for weighted in (False, True):
+        np.testing.assert_array_equal(Objective(SPREAD, prior=0.1).rounding(totals, weighted=weighted), given)
+
+
+def test_classes_that_a_metric_needs():
+    totals = np.array([[2, 1], [0.5, 0.5], [0, 3], [3, 0], [0, 0]])
+    for name, expected in (
+        ("accuracy", [True] * 5),
+        ("f1", [True, True, True, False, False]),
+        ("specificity", [True, True, False, True, False]),
+        ("am", [True, True, False, False, False]),
+    ):
+        assert Objective(get_metric(name)).has_classes(totals).tolist() == expected
+
+
+GROWS = LinearFractional.from_cells(numerator=(0, 3, 0, 1), denominator=(1, 1, 1, 1), name="grows")
+BELOW_HALF = LinearFractional(0, lambda prior: prior - 0.5, 0, 1, 0, 0, name="below_half")
+
+
+def test_one_sample_is_checked():
+    for totals in ([[3, 2]], [[0.25, 0.125]]):
+        Objective(get_metric("f1")).check(np.array(totals))
+        with pytest.raises(NotMonotoneError, match="grows must not increase in FP"):
+            Objective(GROWS).check(np.array(totals))
+    with pytest.raises(ValueError, match="f1 is undefined without rows of the positive class"):
+        Objective(get_metric("f1")).check(np.array([[3, 0]]))
+    with pytest.raises(ValueError, match="specificity is undefined without rows of the negative class"):
+        Objective(get_metric("specificity")).check(np.array([[0, 3]]))
+    Objective(BELOW_HALF).check(np.array([[3, 1]]))
+    with pytest.raises(NotMonotoneError, match=r"P = 0\.75"):
+        Objective(BELOW_HALF).check(np.array([[1, 3]]))
+    Objective(BELOW_HALF, prior=0.4).check(np.array([[1, 3]]))
+    with pytest.raises(NotMonotoneError, match=r"P = 0\.6"):
+        Objective(BELOW_HALF, prior=0.6).check(np.array([[3, 1]]))
+
+
+def test_many_samples_are_checked_where_they_have_the_classes():
+    totals = np.array([[3, 1], [1, 3]])
+    Objective(get_metric("f1")).check_each(totals)
+    Objective(BELOW_HALF).check_each(totals[:1])
+    with pytest.raises(NotMonotoneError, match=r"P = 0\.75"):
+        Objective(BELOW_HALF).check_each(totals)
+
+    @dataclass(frozen=True)
+    class Needy(CellRatio):
+        needs_positives = True
+
+    needy = Needy((0, 3, 0, 1), (1, 1, 1, 1), name="needy")
+    Objective(needy).check_each(np.array([[3, 0], [2, 0]]))
+    with pytest.raises(NotMonotoneError, match=r"P = 0\.25"):
+        Objective(needy).check_each(np.array([[3, 0], [3, 1]]))
+
+
+# Ties
+
+
+def test_what_ties_with_the_best():
+    assert float(rules.least_tie(0.5)) == 0.5 - 0.5e-12
+    assert float(rules.least_tie(-2.0)) == -2.0 - 2e-12
+    assert float(rules.least_tie(0.0)) == 0.0
+    assert float(rules.least_tie(0.5, 0.25)) == 0.25 - 0.5e-12
+    assert rules.least_tie(np.array([np.inf, -np.inf, 1.0]), 0.5).tolist() == [np.inf, -np.inf, 0.5 - 1e-12]
+
+
+def test_the_first_of_ties_is_the_best():
+    values = np.array([[0.1, 0.3, 0.3 + 1e-15, 0.2], [0.5, -np.inf, 0.5, 0.6], [-np.inf, -np.inf, -np.inf, -np.inf]])
+    assert rules.first_best(values).tolist() == [1, 3, 0]
+    assert rules.first_best(values, 0.2).tolist() == [0, 0, 0]
+    assert int(rules.first_best(np.array([0.1, np.inf, np.inf]))) == 1
+    assert int(rules.first_best(np.array([1.0, 1.0 + 1e-11]))) == 1
+
+
+def test_numbers_that_are_equal_but_for_rounding():
+    assert rules.are_equal(1.0, 1.0 + 5e-13, 0.0) is True
+    assert rules.are_equal(1.0, 1.0 + 5e-12, 0.0) is False
+    assert rules.are_equal(0.0, 5e-13, 1.0)
+    assert not rules.are_equal(0.0, 5e-13, 0.1)
+    assert not rules.are_equal(0.0, 5e-12, 1.0)
+
+
+def test_weights_that_add_up_to_nothing_choose_no_cut():
+    """0.1 + 0.2 − 0.3 is 5e-17, which is rounding beside a metric that reaches 0.5."""
+    weight = np.array([[0.3, 0], [0, 0.1], [0, 0.2]])
+    rows = (weight > 0).astype(np.int64)
+    keys = np.array([30, 20, 10], dtype=np.uint64)
+    objective = Objective(Bare(lambda c: (c.tp - c.fp) / (c.tp + c.fp + c.fn + c.tn)))
+    verdict = judge(Entries.scores(keys, rows, weight), objective)
+    assert (verdict.winner.tolist(), verdict.value.tolist()) == ([0], [0.0])
+    assert verdict.best[0] > 0
+    exactly = judge(Entries.scores(keys, rows, np.array([[3, 0], [0, 1], [0, 3]])), objective)
+    assert exactly.winner.tolist() == [3]
+    assert exactly.value.tolist() == [1 / 7]
+
+
+def test_a_value_of_minus_infinity_is_chosen_where_there_is_no_other():
+    keys, rows = np.array([20, 10], dtype=np.uint64), np.array([[1, 0], [0, 1]])
+    worthless = Objective(FunctionMetric(lambda confusion: np.where(confusion.tp > 0, np.nan, -np.inf)))
+    verdict = judge(Entries.scores(keys, rows, rows), worthless)
+    assert verdict.best.tolist() == [rules.LOWEST]
+    assert (verdict.winner.tolist(), verdict.value.tolist()) == ([0], [-np.inf])
+    undefined = Objective(FunctionMetric(lambda confusion: np.full(np.shape(confusion.tp), np.nan)))
+    assert judge(Entries.scores(keys, rows, rows), undefined).best.tolist() == [-np.inf]
+
+
+def test_of_ties_those_count_that_no_higher_one_equals():
+    keys = np.arange(7, 0, -1).astype(np.uint64)
+    rows = np.ones((7, 2), dtype=np.int64)
+    values = np.array([0.5, 0.7, 0.6, 0.7, 0.8, 0.8, 0.3, 0.9])
+    one = Entries.scores(keys, rows, rows)
+    assert rules._records(np.arange(8), values, one).tolist() == [0, 1, 4, 7]
+    assert rules._records(np.array([2, 3, 6]), values, one).tolist() == [2, 3]
+    two = Entries.scores(keys[:6], rows[:6], rows[:6], starts=np.array([0, 3, 6]))
+    assert rules._records(np.arange(8), values, two).tolist() == [0, 1, 4, 7]
+    assert rules._records(np.arange(8), values[::-1].copy(), two).tolist() == [0, 4]
+    assert rules._records(np.array([1, 4, 5]), values, two).tolist() == [1, 4]
+    assert rules._records(np.array([3, 5]), values, two).tolist() == [3, 5]
+
+
+# Where a threshold is put
+
+FLOAT = np.dtype(np.float64)
+
+
+def test_a_threshold_stands_midway():
+    assert rules.place(0.25, 0.75, FLOAT) == 0.5
+    assert rules.place(-np.inf, 0.5, FLOAT) == 0.5
+    assert rules.place(0.5, np.inf, FLOAT) == np.inf
+    assert rules.place(-np.inf, np.inf, FLOAT) == np.inf
+    largest = float(np.finfo(np.float64).max)
+    assert rules.place(largest / 2, largest, FLOAT) == 0.75 * largest
+    assert rules.place(-largest, largest, FLOAT) == 0.0
+    above = float(np.nextafter(1.0, 2.0))
+    assert rules.place(1.0, above, FLOAT) == above
+    assert rules.place(float(np.nextafter(1.0, 0.0)), 1.0, FLOAT) == 1.0
+
+
+def test_a_threshold_is_of_the_scores_own_dtype():
+    single, half = np.dtype(np.float32), np.dtype(np.float16)
+    lower, upper = float(np.float32(1.0)), float(np.nextafter(np.float32(1.0), np.float32(2.0)))
+    assert rules.place(lower, upper, single) == upper
+    assert rules.place(0.1, 0.4, single) == float(np.float32(0.25))
+    assert rules.place(1.0, 1.0 + 2.0**-9, half) == 1.0 + 2.0**-10
+    assert rules.place(0.0, 2.0**16, half) == 2.0**15
+    assert rules.place(60000.0, 1e6, half) == 1e6  # the middle is beyond the dtype
+    for kind in (np.int64, np.uint8):
+        whole = np.dtype(kind)
+        assert [rules.place(low, 4, whole) for low in (0, 1, 2, 3)] == [2, 3, 3, 4]
+    several = rules.places(np.array([0.0, -np.inf, 2.0]), np.array([1.0, 3.0, np.inf]), FLOAT)
+    assert several.tolist() == [0.5, 3.0, np.inf]
+
+
+def test_cuts_stand_between_the_scores_beside_them():
+    scores = np.array([0.75, 0.5, 0.25, 3.0, 2.0])
+    rows = np.array([[0, 1], [1, 0], [0, 1], [1, 1], [2, 0]])
+    entries = Entries.scores(ordered_keys(scores), rows, rows, starts=np.array([0, 3, 5]))
+    for winner, lower, upper, thresholds, tp in (
+        ([0, 4], [0.75, 3.0], [np.inf, np.inf], [np.inf, np.inf], [0, 0]),
+        ([1, 5], [0.5, 2.0], [0.75, 3.0], [0.625, 2.5], [1, 1]),
+        ([2, 6], [0.25, -np.inf], [0.5, 2.0], [0.375, 2.0], [1, 1]),
+        ([3, 4], [-np.inf, 3.0], [0.25, np.inf], [0.25, np.inf], [2, 0]),
+    ):
+        placed = rules.placed(entries, np.array(winner), FLOAT)
+        assert (placed.lower.tolist(), placed.upper.tolist()) == (lower, upper)
+        assert (placed.thresholds.tolist(), placed.confusion.tp.tolist()) == (thresholds, tp)
+    bins = Entries.of(
+        ordered_keys(scores - 0.1), ordered_keys(scores), rows, rows, starts=np.array([0, 3, 5]), exact=True
+    )
+    placed = rules.placed(bins, np.array([1, 5]), np.dtype(np.float32))
+    np.testing.assert_array_equal(placed.upper, scores[[0, 3]] - 0.1)
+    assert placed.lower.tolist() == [0.5, 2.0]
+    assert placed.thresholds.tolist() == [float(np.float32(0.575)), float(np.float32(2.45))]
+
+
+# Why there is no cut
+
+
+@pytest.mark.parametrize(
+    ("constraint", "prior", "kind", "words"),
+    [
+        (None, None, rules.UndefinedMetricError, "precision is undefined at every cut of these 12 rows"),
+        ("recall>=1.5", None, InfeasibleError, "no cut meets recall>=1.5: the highest recall attainable is 1"),
+        ("accuracy<=0.2", None, InfeasibleError, "no cut meets accuracy<=0.2: the lowest accuracy attainable is 0.5"),
+        ("accuracy<=0.2", 0.25, InfeasibleError, "no cut meets accuracy<=0.2: the lowest accuracy attainable is 0.25"),
+        (
+            ["recall>=0.5", "recall<=0.4", "accuracy>=2"],
+            None,
+            InfeasibleError,
+            "no cut meets accuracy>=2: the highest accuracy attainable is 0.75",
+        ),
+        (
+            ["recall>=1", "specificity>=1"],
+            None,
+            InfeasibleError,
+            "each of recall>=1 and specificity>=1 can be met by some cut, but no cut meets all of them",
+        ),
+    ],
+)
+def test_why_no_cut_can_be_chosen_is_said(constraint, prior, kind, words):
+    edges = Confusion(tp=np.array([0, 1, 2]), fp=np.array([0, 0, 2]), fn=np.array([2, 1, 0]), tn=np.array([2, 2, 0]))
+    error = rules.infeasible(Objective(get_metric("precision"), parse_constraints(constraint), prior), edges, 12)
+    assert (type(error), str(error)) == (kind, words)
+
+
+def test_a_constraint_that_is_undefined_everywhere_is_named():
+    edges = Confusion(tp=np.array([0, 0]), fp=np.array([0, 0]), fn=np.array([2, 2]), tn=np.array([2, 2]))
+    error = rules.infeasible(Objective(get_metric("f1"), parse_constraints("precision>=0.5")), edges, 4)
+    assert str(error) == "no cut meets precision>=0.5: precision is undefined at every cut"
+    partly = Confusion(tp=np.array([0, 1]), fp=np.array([0, 3]), fn=np.array([2, 1]), tn=np.array([5, 2]))
+    for constraint, words in (("precision>=0.5", "highest precision"), ("precision<=0.1", "lowest precision")):
+        error = rules.infeasible(Objective(get_metric("f1"), parse_constraints(constraint)), partly, 4)
+        assert str(error) == f"no cut meets {constraint}: the {words} attainable is 0.25"
 
 
 # One place for the rules

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from surecut import tune_threshold
 from surecut._labels import Labels
 from surecut.core.counts import Parts
 from surecut.core.keys import ordered_keys
@@ -78,3 +79,16 @@ def test_nothing_is_found_where_nothing_is(source):
     parts = Parts.of(low, high, np.array([50], dtype=np.uint64))
     assert source.count_parts(parts, keep=True).rows.sum() == 0
     assert not any(len(piece) for piece in source.kept.pieces)
+
+
+@pytest.mark.parametrize("at", [0, 100, 299])
+def test_the_first_pass_finds_what_may_not_be_there(at, searching):
+    random = np.random.default_rng(0)
+    labels, scores = random.integers(0, 2, 300), random.random(300)
+    with searching():
+        labels[at], was = 3, labels[at]
+        with pytest.raises(ValueError, match="3"):
+            tune_threshold(labels, scores)
+        labels[at], scores[at] = was, np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            tune_threshold(labels, scores)

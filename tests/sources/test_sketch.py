@@ -164,3 +164,24 @@ def test_float32_keeps_its_dtype():
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_bins_out_of_order_are_refused():
+    sketch = sketch_of(LABELS, SCORES)
+    for spoil in (lambda number: number[::-1], lambda number: number + 10**6, lambda number: number - number[0] - 1):
+        broken = ScoreSketch.from_bytes(sketch.to_bytes())
+        broken._number = spoil(broken._number).copy()
+        with pytest.raises(ValueError, match="its bins are out of order"):
+            ScoreSketch.from_bytes(broken.to_bytes())
+    broken = ScoreSketch.from_bytes(sketch.to_bytes())
+    broken._counts.rows[0, 0] = -1
+    with pytest.raises(ValueError, match="its bins are out of order"):
+        ScoreSketch.from_bytes(broken.to_bytes())
+
+
+def test_a_sketch_is_added_to_and_compared_with_sketches_alone():
+    sketch = sketch_of(LABELS, SCORES)
+    with pytest.raises(TypeError):
+        sketch + 1
+    assert sketch != 1
+    assert sum([sketch, sketch]).rows == 2 * sketch.rows

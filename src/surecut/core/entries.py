@@ -114,8 +114,6 @@ class Entries:
     @cached_property
     def is_wide(self) -> NDArray[np.bool_]:
         """Entries inside which there may be cuts: a single row cannot be divided."""
-        if self.low is self.high:
-            return np.zeros(len(self), dtype=bool)
         wide: NDArray[np.bool_] = self.low < self.high
         candidates = np.flatnonzero(wide)
         wide[candidates] = both_classes(self.rows[candidates]) > 1

@@ -78,6 +78,5 @@ class Counted:
 
     def refine(self, wide: Entries) -> Entries:
         opened = self._memory.opened(wide)
-        if opened is None:
-            raise ValueError("these entries are at their finest resolution")
+        assert opened is not None, "what is no group is a score, of which there is nothing more to know"
         return opened

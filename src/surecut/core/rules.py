@@ -141,7 +141,7 @@ class Objective:
     def _priors(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         if self.prior is not None:
             return np.full(len(totals), self.prior)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore"):
             return np.asarray(totals[:, 1] / totals.sum(axis=1))
 
 

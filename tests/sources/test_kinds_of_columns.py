@@ -1,0 +1,118 @@
+"""Columns of every type that a frame may have, on the paths that read batches and on those that count in an engine."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from surecut import tune_frame, tune_threshold
+from surecut.core.search import SourceChangedError
+from surecut.core.settings import using
+from surecut.sources.batches import BatchSource
+
+duckdb = pytest.importorskip("duckdb")
+ibis = pytest.importorskip("ibis")
+pa = pytest.importorskip("pyarrow")
+
+LABELS = [1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]
+SCORES = [0.9, 0.8, 0.75, 0.7, 0.5, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.0]
+
+HOLDERS = {
+    "batches": lambda table: table,
+    "engine": lambda table: ibis.memtable(table),
+    "groups": lambda table: duckdb.connect().from_arrow(table),
+}
+
+
+@pytest.fixture(params=HOLDERS)
+def tuned(request):
+    """How each path tunes some columns; with groups, all rows are one group."""
+
+    def tune(label=LABELS, score=SCORES, weight=None, **options):
+        columns = {"label": label, "score": score} | ({} if weight is None else {"weight": weight})
+        if request.param == "groups":
+            columns["group"] = ["a"] * len(label)
+            options["by"] = "group"
+        frame = HOLDERS[request.param](pa.table(columns))
+        cut = tune_frame(frame, label="label", score="score", weight=None if weight is None else "weight", **options)
+        return cut["a"] if request.param == "groups" else cut
+
+    return tune
+
+
+def test_scores_may_be_true_and_false(tuned):
+    scores = [score > 0.4 for score in SCORES]
+    cut, expected = tuned(score=scores), tune_threshold(LABELS, scores)
+    assert (cut.threshold, cut.value) == (expected.threshold, expected.value)
+
+
+@pytest.mark.parametrize("kind", ["decimal", "categorical", "text", "float"])
+def test_labels_may_be_of_any_type(tuned, kind):
+    labels = {
+        "decimal": pa.array([Decimal(label) for label in LABELS], pa.decimal128(4, 1)),
+        "categorical": pa.array(["yes" if label else "no" for label in LABELS]).dictionary_encode(),
+        "text": ["yes" if label else "no" for label in LABELS],
+        "float": [float(label) for label in LABELS],
+    }[kind]
+    cut = tuned(label=labels, pos_label="yes" if kind in ("categorical", "text") else None)
+    expected = tune_threshold(LABELS, SCORES)
+    assert (cut.threshold, cut.value) == (expected.threshold, expected.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label"),
+    [(["yes", "no"] * 6, 1), (pa.array(LABELS, pa.int8()), 300), (LABELS, "yes"), (pa.array(LABELS, pa.uint8()), -1)],
+)
+def test_a_positive_label_of_another_type_is_refused(tuned, labels, pos_label):
+    with pytest.raises((ValueError, TypeError), match="pos_label"):
+        tuned(label=labels, pos_label=pos_label)
+
+
+def test_weights_have_to_be_numbers():
+    frame = pa.table({"label": LABELS, "score": SCORES, "weight": ["heavy"] * len(LABELS)})
+    with pytest.raises(TypeError, match="weight must be numbers"):
+        tune_frame(frame, label="label", score="score", weight="weight")
+
+
+def test_a_frame_without_rows_is_refused(tuned):
+    with pytest.raises(ValueError, match="no rows"):
+        tuned(label=pa.array([], pa.int64()), score=pa.array([], pa.float64()))
+
+
+def test_of_very_many_labels_some_are_named():
+    labels = np.arange(5000)
+    frame = pa.table({"label": labels, "score": labels / 5000})
+    with using(batch=500, head=1000), pytest.raises(ValueError, match="two"):
+        tune_frame(frame, label="label", score="score")
+
+
+def test_labels_that_are_valid_when_looked_at_again_are_noticed(monkeypatch):
+    monkeypatch.setattr(BatchSource, "_distinct_labels", lambda self: [0, 1])
+    frame = pa.table({"label": [0, 1, 2], "score": [0.1, 0.2, 0.3]})
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        tune_frame(frame, label="label", score="score")
+
+
+def test_first_rows_without_weight_guide_nothing():
+    weights = [0.0] * 4 + [1.0] * 8
+    frame = pa.table({"label": LABELS, "score": SCORES, "weight": weights})
+    with using(batch=2, head=3):
+        cut = tune_frame(frame, label="label", score="score", weight="weight")
+    expected = tune_threshold(LABELS, SCORES, sample_weight=weights)
+    assert (cut.threshold, cut.value) == (expected.threshold, expected.value)
+
+
+@pytest.mark.parametrize("shrinkage", [2.0])
+def test_groups_in_an_engine_are_smoothed_like_those_in_memory(shrinkage):
+    random = np.random.default_rng(4)
+    scores = random.random(300).round(2)
+    columns = {"label": (random.random(300) < scores).astype(int), "score": scores, "group": np.arange(300) % 3}
+    table = pa.table(columns)
+    cuts = [
+        tune_frame(frame, label="label", score="score", by="group", shrinkage=shrinkage)
+        for frame in (table, duckdb.connect().from_arrow(table), ibis.memtable(table))
+    ]
+    for cut in cuts[1:]:
+        np.testing.assert_array_equal(cut.thresholds, cuts[0].thresholds)
