@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pytest
 
 from surecut import tune_frame, tune_threshold
+from surecut.core.keys import ordered_keys
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
-from surecut.sources.batches import BatchSource
+from surecut.sources import engines
+from surecut.sources.batches import BatchSource, _without_overlap
+from surecut.sources.columns import Columns
+from surecut.sources.engines import EngineGroups, EngineRows
 
 duckdb = pytest.importorskip("duckdb")
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")
+
 
 LABELS = [1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0]
 SCORES = [0.9, 0.8, 0.75, 0.7, 0.5, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.0]
@@ -116,3 +122,73 @@ def test_groups_in_an_engine_are_smoothed_like_those_in_memory(shrinkage):
     ]
     for cut in cuts[1:]:
         np.testing.assert_array_equal(cut.thresholds, cuts[0].thresholds)
+
+
+def test_labels_of_an_enumeration_are_compared_as_text():
+    rows = ", ".join(
+        f"('{'yes' if label else 'no'}', {score}, 'a')" for label, score in zip(LABELS, SCORES, strict=True)
+    )
+    query = f"SELECT col0::ENUM('no', 'yes') AS label, col1::DOUBLE AS score, col2 AS g FROM (VALUES {rows})"
+    cut = tune_frame(duckdb.connect().sql(query), label="label", score="score", by="g", pos_label="yes")
+    assert cut["a"].threshold == tune_threshold(LABELS, SCORES).threshold
+
+
+# Rows that are gone when they are asked for again
+
+
+class Batches:
+    """A reader of what it is given."""
+
+    schema = pa.schema({"score": pa.float64(), "label": pa.int64()})
+
+    def __init__(self, *rows):
+        self.rows = rows
+
+    def read(self, within=None):
+        for scores, labels in self.rows:
+            columns = [pa.array(scores, pa.float64()), pa.array(labels, pa.int64())]
+            yield pa.record_batch(columns, schema=self.schema)
+
+
+COLUMNS = Columns("score", "label")
+
+
+def test_batches_without_rows_are_no_rows():
+    for batches in (Batches(), Batches(([], [])), Batches(([], []), ([], []))):
+        with pytest.raises(ValueError, match="the frame holds no rows"):
+            BatchSource(batches, COLUMNS).count()
+
+
+def test_batches_that_are_gone_are_noticed():
+    source = BatchSource(Batches(), COLUMNS)
+    ends = (ordered_keys(np.array([end])) for end in (0.2, 0.3))
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        source.collect(*ends)
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_labels_in_an_engine_that_are_valid_when_looked_at_again_are_noticed(by, monkeypatch):
+    monkeypatch.setattr(engines, "as_labels", lambda *given, **named: None)
+    table = pa.table({"label": [0, 1, 2], "score": [0.1, 0.2, 0.3], "g": [1, 1, 1]})
+    frame = ibis.memtable(table) if by is None else duckdb.connect().from_arrow(table)
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        tune_frame(frame, label="label", score="score", by=by)
+
+
+def test_groups_that_were_not_there_before_are_noticed():
+    columns = Columns("score", "label", by=("g",))
+
+    def groups(keys):
+        table = pa.table({"label": [0, 1], "score": [0.1, 0.2], "g": keys})
+        return EngineGroups(EngineRows(nw.from_native(duckdb.connect().from_arrow(table)).lazy(), columns))
+
+    before, after = groups([1, 2]), groups([2, 3])
+    assert sorted(before.number_of(before._counted).tolist()) == [0, 1]
+    with pytest.raises(SourceChangedError, match="persist it first"):
+        before.number_of(after._counted)
+    with pytest.raises(SourceChangedError):
+        engines.entries_of(after._counted[:0], np.zeros(0, dtype=np.int64), 1, False)
+
+
+def test_ranges_that_overlap_are_read_once():
+    assert _without_overlap([(7, 8), (2, 5), (1, 3), (4, 4)]) == [(1, 5), (7, 8)]

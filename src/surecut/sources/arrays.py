@@ -212,9 +212,6 @@ class PooledSource(ArraySource):
         self.require_no_nan()
         return tally_rows(self.scores.reshape(-1), self.labels.is_positive().reshape(-1), weights)
 
-    def seen(self) -> tuple[RowSample, ...]:
-        return ()  # rows of many labels are recognised label by label
-
     def _sample(self) -> NDArray[np.float64]:
         some = np.linspace(0, len(self) - 1, min(len(self), 64)).astype(np.int64)
         return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
