@@ -1,4 +1,16 @@
-"""The rules against trying every cut: winners are right, and no entry that hides something is passed over."""
+"""The rules against trying every cut: winners are right, and no entry that hides something is passed over.
+
+`make mutants` changes `core/rules.py` in every way that mutmut knows, and runs these tests on each mutant. Those that
+survive are no other rules:
+
+| in | changed | why nothing changes |
+|---|---|---|
+| `has_classes` | `defined &= totals[:, 0] > 0` to `defined = ...` | nothing was false before |
+| `least_tie` | 0 for an infinite best value to 1 | ±inf less any number is ±inf |
+| `_records` | ranks as floats; `rank.max() + 1` to `+ 2` | the same order, with wider gaps between samples |
+| `places` | `rounded <= upper` to `<` | where they are equal, both choices are `upper` |
+| `places` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no dtype has the kind X; None is float64 |
+"""
 
 from __future__ import annotations
 
@@ -240,7 +252,7 @@ def verdict_on(entries, objective):
         for i, entry in enumerate(own):
             if entries.low[entry] < entries.high[entry] and entries.rows[entry].sum() > 1 and not lacks:
                 bound = bound_of(objective, edges[i], edges[i + 1])
-                if bound > -math.inf and (bound >= least if i + 1 <= hits[-1] else bound > best):
+                if bound >= least if i + 1 <= hits[-1] else bound > best:
                     unresolved.add(entry)
                     found.append(bound)
             if best > -math.inf and not entries.exact[entry] and (i in hits or i + 1 in hits):
@@ -361,6 +373,7 @@ def test_a_metric_may_divide_by_zero():
     np.testing.assert_array_equal(objective.bounds(edges[:2], edges[1:]), [np.inf, np.inf])
     absent = rules.rounding_of(Bare(lambda c: np.divide(c.tp - c.tn, c.fp + c.fn)), np.array([0.0, 0.25, 1.0]))
     np.testing.assert_allclose(absent, [0.0, 3 * NOISE, 0.0], rtol=1e-13)
+    np.testing.assert_allclose(rules.rounding_of(RATIO, np.array([0.0, 0.5])), [0.0, NOISE], rtol=1e-13)
 
 
 def test_values_are_floats():
@@ -499,6 +512,14 @@ def test_a_value_of_minus_infinity_is_chosen_where_there_is_no_other():
     assert (verdict.winner.tolist(), verdict.value.tolist()) == ([0], [-np.inf])
     undefined = Objective(FunctionMetric(lambda confusion: np.full(np.shape(confusion.tp), np.nan)))
     assert judge(Entries.scores(keys, rows, rows), undefined).best.tolist() == [-np.inf]
+
+
+def test_above_an_infinite_value_there_may_be_another():
+    low, high = np.array([20, 5], dtype=np.uint64), np.array([29, 9], dtype=np.uint64)
+    rows = np.array([[0, 2], [2, 0]])
+    verdict = judge(Entries.of(low, high, rows, rows, exact=True), Objective(RATIO))
+    assert (verdict.best.tolist(), verdict.winner.tolist()) == ([np.inf], [1])
+    assert verdict.unresolved.tolist() == [True, False]
 
 
 def test_of_ties_those_count_that_no_higher_one_equals():

@@ -172,8 +172,7 @@ def first_best(values: NDArray[np.float64], rounding: Any = 0.0) -> NDArray[np.i
     1
     """
     best = values.max(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((values >= least_tie(best, rounding)).argmax(axis=-1))
+    return np.asarray((values >= least_tie(best, rounding)).argmax(axis=-1))
 
 
 def are_equal(one: Any, other: Any, scale: float) -> bool:
@@ -233,7 +232,6 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
         below = wide + 1 + sample  # the edge below each of them
         bounds = objective.bounds(entries.edges_at(below - 1), entries.edges_at(below))
         hides = np.where(below <= peak[sample], bounds >= least[sample], bounds > best[sample])
-        hides &= bounds > -np.inf
         unresolved[wide[hides]] = True
         np.maximum.at(bound, sample[hides], bounds[hides])
     found = best > -np.inf
