@@ -312,20 +312,24 @@ def test_few_entries_and_those_with_positives_are_all_evaluated(monkeypatch):
     keys, rows = np.array([40, 30, 20, 10], dtype=np.uint64), np.array([[1, 0], [1, 1], [1, 0], [1, 0]])
     scores, objective = Entries.scores(keys, rows, rows), Objective(get_metric("f1"))
     complete = objective.values(scores.edges)
-    for least, few in ((3, True), (4, False)):
+
+    def tried_edges(entries, objective):
+        found = rules._tried_edges(entries, objective)
+        return found.edge(np.arange(len(found.values))).tolist(), found.values.tolist(), found.first.tolist()
+
+    for least, edges in ((3, [0, 2]), (4, [0, 1, 2, 3, 4])):
         monkeypatch.setattr(rules, "SPARSE_FROM", least)
-        values = rules._edge_values(scores, objective)
-        np.testing.assert_array_equal(
-            values, np.where([True, False, True, False, False] if few else True, complete, -np.inf)
-        )
+        assert tried_edges(scores, objective) == (edges, complete[edges].tolist(), [0])
     monkeypatch.setattr(rules, "SPARSE_FROM", 3)
+    worthless = Objective(Bare(lambda confusion: np.full(np.shape(confusion.tp), -np.inf)))
+    assert tried_edges(scores, worthless) == ([0, 2], [rules.LOWEST] * 2, [0])
+    by_function = Objective(FunctionMetric(lambda confusion: confusion.fp))
+    assert tried_edges(scores, by_function) == ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4], [0])
+    several = Entries.scores(keys, rows, rows, starts=np.array([0, 1, 3, 4]))
+    assert tried_edges(several, Objective(get_metric("accuracy")))[::2] == ([0, 2, 3, 5], [0, 1, 3])
     rows = np.array([[1, 1], [1, 1], [1, 0], [1, 0]])
     half = Entries.scores(keys, rows, rows)
-    np.testing.assert_array_equal(rules._edge_values(half, objective), objective.values(half.edges))
-    worthless = Objective(Bare(lambda confusion: np.full(np.shape(confusion.tp), -np.inf)))
-    assert rules._edge_values(scores, worthless).tolist() == [rules.LOWEST, -np.inf, rules.LOWEST, -np.inf, -np.inf]
-    by_function = Objective(FunctionMetric(lambda confusion: confusion.fp))
-    assert rules._edge_values(scores, by_function).tolist() == [0, 1, 2, 3, 4]
+    assert tried_edges(half, objective) == ([0, 1, 2, 3, 4], objective.values(half.edges).tolist(), [0])
 
 
 def test_many_cuts_are_evaluated_piece_by_piece(monkeypatch):
@@ -523,17 +527,18 @@ def test_above_an_infinite_value_there_may_be_another():
 
 
 def test_of_ties_those_count_that_no_higher_one_equals():
-    keys = np.arange(7, 0, -1).astype(np.uint64)
-    rows = np.ones((7, 2), dtype=np.int64)
     values = np.array([0.5, 0.7, 0.6, 0.7, 0.8, 0.8, 0.3, 0.9])
-    one = Entries.scores(keys, rows, rows)
-    assert rules._records(np.arange(8), values, one).tolist() == [0, 1, 4, 7]
-    assert rules._records(np.array([2, 3, 6]), values, one).tolist() == [2, 3]
-    two = Entries.scores(keys[:6], rows[:6], rows[:6], starts=np.array([0, 3, 6]))
-    assert rules._records(np.arange(8), values, two).tolist() == [0, 1, 4, 7]
-    assert rules._records(np.arange(8), values[::-1].copy(), two).tolist() == [0, 4]
-    assert rules._records(np.array([1, 4, 5]), values, two).tolist() == [1, 4]
-    assert rules._records(np.array([3, 5]), values, two).tolist() == [3, 5]
+
+    def records(tied, values, *first):
+        return rules._records(np.array(tied), values, rules.Tried(values, np.array(first))).tolist()
+
+    assert records(range(8), values, 0) == [0, 1, 4, 7]
+    assert records([2, 3, 6], values, 0) == [2, 3]
+    assert records(range(8), values, 0, 4) == [0, 1, 4, 7]
+    assert records(range(8), values[::-1], 0, 4) == [0, 4]
+    assert records([1, 4, 5], values, 0, 4) == [1, 4]
+    assert records([3, 5], values, 0, 4) == [3, 5]
+    assert records([1, 4, 5, 7], values, 0, 4, 6) == [1, 4, 7]
 
 
 # Where a threshold is put

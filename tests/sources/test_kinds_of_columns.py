@@ -166,15 +166,6 @@ def test_batches_that_are_gone_are_noticed():
         source.collect(*ends)
 
 
-@pytest.mark.parametrize("by", [None, "g"])
-def test_labels_in_an_engine_that_are_valid_when_looked_at_again_are_noticed(by, monkeypatch):
-    monkeypatch.setattr(engines, "as_labels", lambda *given, **named: None)
-    table = pa.table({"label": [0, 1, 2], "score": [0.1, 0.2, 0.3], "g": [1, 1, 1]})
-    frame = ibis.memtable(table) if by is None else duckdb.connect().from_arrow(table)
-    with pytest.raises(SourceChangedError, match="persist it first"):
-        tune_frame(frame, label="label", score="score", by=by)
-
-
 def test_groups_that_were_not_there_before_are_noticed():
     columns = Columns("score", "label", by=("g",))
 

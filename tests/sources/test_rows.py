@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surecut._inputs import Labels
+from surecut._labels import Labels
 from surecut.core.entries import Entries
 from surecut.core.keys import ordered_keys
 from surecut.core.search import SourceChangedError, require_same_rows
