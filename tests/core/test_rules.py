@@ -8,6 +8,7 @@ survive are no other rules:
 | `has_classes` | `defined &= totals[:, 0] > 0` to `defined = ...` | nothing was false before |
 | `least_tie` | 0 for an infinite best value to 1 | ±inf less any number is ±inf |
 | `_records` | ranks as floats; `rank.max() + 1` to `+ 2` | the same order, with wider gaps between samples |
+| `_records` | `samples > 1` to `>= 1` | ranks of one sample are in the order of its values |
 | `places` | `rounded <= upper` to `<` | where they are equal, both choices are `upper` |
 | `places` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no dtype has the kind X; None is float64 |
 """

@@ -302,7 +302,7 @@ def _records(tied: NDArray[np.int64], values: NDArray[np.float64], tried: Tried)
     level = values[tied]
     if samples > 1:  # ranks, in each sample above all of the sample before it
         rank = np.unique(level, return_inverse=True)[1].astype(np.int64)
-        level = rank + (np.searchsorted(tried.first, tied, side="right") - 1) * (rank.max() + 1)
+        level = rank + np.searchsorted(tried.first, tied, side="right") * (rank.max() + 1)
     is_record = np.ones(len(tied), dtype=bool)
     np.greater(level[1:], np.maximum.accumulate(level)[:-1], out=is_record[1:])
     return tied[is_record]
