@@ -183,3 +183,33 @@ def test_groups_that_were_not_there_before_are_noticed():
 
 def test_ranges_that_overlap_are_read_once():
     assert _without_overlap([(7, 8), (2, 5), (1, 3), (4, 4)]) == [(1, 5), (7, 8)]
+
+
+# Labels of other types
+
+
+def test_labels_of_half_precision_are_labels():
+    """DuckDB has no such numbers."""
+    frame = pa.table({"label": pa.array(np.array(LABELS, dtype=np.float16)), "score": SCORES})
+    cut = tune_frame(frame, label="label", score="score")
+    assert cut.threshold == tune_threshold(LABELS, SCORES).threshold
+
+
+def test_fractions_are_no_labels(tuned):
+    with pytest.raises(ValueError, match=r"2\.5"):
+        tuned(label=[0.0, 1.0, 2.5] * 4)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [pa.array([19000, 19001] * 6, pa.date32()), pa.array([[1], [0]] * 6)],
+    ids=["dates", "lists"],
+)
+def test_dates_and_lists_are_no_labels(tuned, labels):
+    with pytest.raises((TypeError, ValueError), match="label"):
+        tuned(label=labels)
+
+
+def test_bytes_may_be_labels(tuned):
+    labels = pa.array([b"y" if label else b"n" for label in LABELS])
+    assert tuned(label=labels, pos_label=b"y").threshold == tune_threshold(LABELS, SCORES).threshold

@@ -43,3 +43,16 @@ def test_labels_without_positives_share_a_smoothed_threshold(tags):
     )
     np.testing.assert_array_equal(cut.thresholds, dense.thresholds)
     assert cut.shared == dense.shared
+
+
+def test_whole_weights_are_rows_repeated_where_labels_are_smoothed(tags):
+    truth, scores = tags[0], tags[1].astype(float)
+    weights = np.arange(len(truth)) % 3
+    weighted, repeated = (
+        tune_thresholds(*matrices, shrinkage=2.0, sample_weight=own)
+        for matrices, own in (
+            ((truth, scores), weights.astype(float)),
+            ((np.repeat(truth, weights, axis=0), np.repeat(scores, weights, axis=0)), None),
+        )
+    )
+    np.testing.assert_allclose(weighted.thresholds, repeated.thresholds)

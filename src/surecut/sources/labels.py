@@ -90,9 +90,9 @@ class LabelSource(ABC):
         """A number for each label that names its rows, whatever their order; none where they cannot be named."""
         return np.zeros(0, dtype=np.uint64)
 
+    @abstractmethod
     def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
         """Some rows of some labels, to recognise them by; `totals` are the labels', known from their confusions."""
-        return ()
 
 
 @dataclass(frozen=True, eq=False)
