@@ -46,6 +46,11 @@ class Sample:
         object.__setattr__(self, "pos_label", plain_label(self.pos_label))
 
 
+def checksum_of(fingerprint: str) -> int:
+    """The checksum that a fingerprint holds; 0 where rows have none."""
+    return int(fingerprint.rpartition("-")[2] or "0", 16)
+
+
 def fingerprint(rows: int, checksum: int) -> str:
     """A name for rows that does not depend on their order."""
     return f"{rows}-{checksum:016x}"

@@ -528,7 +528,7 @@ class TestCheck:
         labels, scores = draw(1_000, seed=1)
         moved = save(tmp_path / "new.csv", labels & (np.arange(1_000) % 2 == 0), scores)
         printed = run("check", moved, "--cut", cut, code=3).stdout
-        assert "Something has changed" in printed
+        assert "statistically significant change" in printed
         assert "The best cut of these rows is" in printed
         document = json.loads(run("check", moved, "--cut", cut, "--format", "json", code=3).stdout)
         assert document["prior"]["moved"]

@@ -48,7 +48,7 @@ def test_groups_of_files_are_named_as_their_rows_are(table, tmp_path, kind, aver
     cut = tune_frame(tmp_path / "rows.parquet", label="label", score="score", by="tag", average=average)
     tallies = tallies_of(table)
     assert cut.checksums.tolist() == [tally.checksum for tally in tallies]
-    with pytest.raises(ValueError, match="tuned"):
+    with pytest.raises(ValueError, match="validation rows"):
         certify(cut, tally=tallies, method="holdout")
 
 

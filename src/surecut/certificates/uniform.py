@@ -23,6 +23,7 @@ from surecut.certificates.priors import (
     worst_over_priors,
 )
 from surecut.confusion import Confusion
+from surecut.core.tally import CoarseTally
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, erro
     regret does.
     """
     cells = ("tp", "fp", "fn", "tn")
-    blocks = _blocks_of(tally.confusion)
+    blocks = _blocks_of(tally)
     rivals = Confusion(*(np.append(getattr(confusion, cell), getattr(blocks, cell)) for cell in cells))
     of_bands = error * (1 - STEPS_SHARE) if isinstance(metric, LinearFractionalMetric) else error
     at_cut, at_rivals = (bands(metric, tally, some, of_bands, sides=2) for some in (confusion, rivals))
@@ -218,11 +219,14 @@ def _defined(values: NDArray[np.float64], ends: tuple[float, float], worst: bool
     return np.where(np.isnan(values), ends[0] if worst else ends[1], values)
 
 
-def _blocks_of(confusion: Confusion) -> Confusion:
-    """The best that the thresholds of a block could have: its smallest FP and its smallest FN."""
-    many = len(confusion.tp)
-    if many <= THRESHOLDS:
+def _blocks_of(tally: ScoreTally) -> Confusion:
+    """The best that the thresholds of a block could have: its smallest FP and its smallest FN.
+
+    Few thresholds stand for themselves, unless others are not known, inside ranges of scores.
+    """
+    confusion, many = tally.confusion, len(tally) + 1
+    if many <= THRESHOLDS and not isinstance(tally, CoarseTally):
         return confusion
-    edges = np.linspace(0, many - 1, THRESHOLDS).astype(int)
+    edges = np.linspace(0, many - 1, min(many, THRESHOLDS)).astype(int)
     first, last = confusion[edges[:-1]], confusion[edges[1:]]
     return Confusion(tp=last.tp, fp=first.fp, fn=last.fn, tn=first.tn)

@@ -427,7 +427,14 @@ def certify(
         from surecut.certificates.certifying import check_promise
         from surecut.certificates.counts import require_both
         from surecut.cli import printing
-        from surecut.cli.commands import load_cut, load_label_cut, positive_text, row_groups, row_labels
+        from surecut.cli.commands import (
+            load_cut,
+            load_label_cut,
+            positive_text,
+            row_groups,
+            row_labels,
+            tally_to_certify,
+        )
         from surecut.cli.files import Table
         from surecut.decisions.multilabel import MultilabelCut
 
@@ -440,21 +447,25 @@ def certify(
                 positive = positive_text(loaded, pos_label)
                 keys = [*(by or ()), *([] if groups is None else [groups])]
                 asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": keys or None}
-                rows = opened.rows(**asked, weight=weight, missing=missing.value).arrays()
-            found = certified(
-                loaded,
-                rows.is_positive,
-                rows.scores,
-                by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
-                sample_weight=rows.weights,
-                weights=meaning,
-                groups=None if groups is None else row_groups(rows),
-                confidence=confidence,
-                method=method.value,
-                held_out=held_out,
-                resamples=resamples,
-                random_state=random_state,
-            )
+                read = opened.rows(**asked, weight=weight, missing=missing.value)
+                given: dict[str, Any] = {"weights": meaning, "held_out": held_out, "resamples": resamples}
+                given |= {"confidence": confidence, "method": method.value, "random_state": random_state}
+                tally = None
+                if method is Method.uniform and not keys and weight is None and not isinstance(loaded, MultilabelCut):
+                    tally = tally_to_certify(read, loaded)
+                rows = read.arrays() if tally is None else None
+            if rows is None:
+                found = certified(loaded, tally=tally, **given)
+            else:
+                found = certified(
+                    loaded,
+                    rows.is_positive,
+                    rows.scores,
+                    by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
+                    sample_weight=rows.weights,
+                    groups=None if groups is None else row_groups(rows),
+                    **given,
+                )
         if output is Format.json:
             printing.as_json(printing.plain(asdict(found)))
             return

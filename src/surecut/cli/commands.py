@@ -20,17 +20,18 @@ from surecut.core.tally import ScoreTally
 from surecut.decisions import saving
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.overlap import TRAINING
 from surecut.sources.applying import AppliedCut, UnpredictedRows
 from surecut.sources.columns import Columns
 from surecut.sources.text_numbers import literal, quoted
-from surecut.tuning.frame import require_counted, tally_frame, tune_table
+from surecut.tuning.frame import require_counted, tally_table, tune_table
+from surecut.tuning.request import Request
 from surecut.tuning.tune import TalliedRows, tune
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
     from surecut.report import LabelsSummary, Summary
     from surecut.sources.applying import Predictions
-    from surecut.tuning.request import Request
 
 PREDICTED = "surecut: predicted"
 
@@ -94,20 +95,33 @@ class TunedLabels:
 
 def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
     """The cut for each metric. A tally is made for the page, and for a certificate beside promised constraints."""
-    request = replace(request, pos_label=rows.pos_label)
-    if not has_page and not (request.confidence is not None and request.constraints):
-        return TunedCuts(tune_table(rows.relation, _columns(rows), request))  # type: ignore[arg-type]  # no groups
-    require_counted(rows.relation, _columns(rows), request)
-    tally = tally_frame(rows.relation, label="label", score="score", weight=_columns(rows).weight)
-    tally = replace(tally, pos_label=rows.pos_label)
-    cuts = tune(TalliedRows(tally), request)
-    if request.prior is not None:
-        tally = tally.with_prior(request.prior)
+    request, columns = replace(request, pos_label=rows.pos_label), _columns(rows)
     if request.confidence is None or not request.constraints:
+        cuts: Any = tune_table(rows.relation, columns, request)
+        if not has_page:
+            return TunedCuts(cuts)
+        tally = tally_table(rows.relation, columns, request, [cut.threshold for cut in cuts])
+        tally = tally if request.prior is None else tally.with_prior(request.prior)
         return TunedCuts(cuts, (), tally, request.confidence)
+    require_counted(rows.relation, columns, request)
+    tally = tally_table(rows.relation, columns, request)
+    cuts = tune(TalliedRows(tally), request)
+    tally = tally if request.prior is None else tally.with_prior(request.prior)
     promised: dict[str, Any] = {"confidence": request.confidence, "method": "uniform", "weights": request.weights}
     certificates = [certify(cut, tally=tally, **promised) for cut in cuts]
     return TunedCuts(cuts, certificates, tally, request.confidence)
+
+
+def tally_to_certify(rows: Rows, cut: Cut) -> ScoreTally | None:
+    """A tally of rows for ``method="uniform"`` without all rows in memory; None where the rows themselves are needed.
+
+    They are where they have to be compared with the rows that the cut or its model has seen, and for promised
+    constraints, whose cuts are chosen among those of a tally.
+    """
+    if cut.out_of_fold or cut.confidence is not None or any(sample.role == TRAINING for sample in cut.seen):
+        return None
+    request = Request.of("accuracy", pos_label=rows.pos_label)
+    return tally_table(rows.relation, _columns(rows), request, [cut.threshold])
 
 
 def tuned_by(rows: Rows, request: Request, has_page: bool) -> TunedLabels:

@@ -16,6 +16,8 @@ import numpy as np
 
 from surecut.constraints import InfeasibleError, listed
 from surecut.core import rules
+from surecut.core.entries import both_classes
+from surecut.core.keys import ordered_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,6 +111,22 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
         for one in found:
             _require_feasible(source, one, names)
     return found
+
+
+def resolved(source: Source, share: int, thresholds: Sequence[float] = ()) -> Entries:
+    """All rows of a source of one sample in few entries whose ends are scores.
+
+    An entry is one score, or holds at most one in `share` rows, and no cut at one of the thresholds is inside it.
+    """
+    entries = source.count()
+    rows = int(entries.rows.sum())
+    keys = ordered_keys(np.sort(np.asarray(thresholds, dtype=np.float64)))
+    while True:
+        inside = np.searchsorted(keys, entries.high, side="right") > np.searchsorted(keys, entries.low, side="right")
+        todo = ~entries.exact | (entries.is_wide & (inside | (both_classes(entries.rows) > rows // share)))
+        if not todo.any():
+            return entries
+        entries = _refined(source, entries, todo)
 
 
 def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:

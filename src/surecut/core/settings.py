@@ -65,6 +65,8 @@ class Settings:
         So many rows may be fetched from an engine by distinct score; with groups, and for each group.
     engine_bins
         First bins of all groups in an engine together, as far as one bin per octave allows, and parts of bins.
+    duckdb_memory
+        What an embedded DuckDB may keep in memory before it writes temporary files, in its own notation.
     fine
         First bins in an engine per octave around 1; fewer the further away.
     parts_each
@@ -104,6 +106,7 @@ class Settings:
     shipped_by_group: int = 1 << 22
     shipped_each: int = 16
     engine_bins: int = 1 << 21
+    duckdb_memory: str = "700MB"
     fine: int = 1024
     parts_each: int = 4
 

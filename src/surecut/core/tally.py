@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -267,6 +267,38 @@ class ScoreTally:
     def __repr__(self) -> str:
         negative, positive = self.rows.sum(axis=0)
         return f"<ScoreTally of {positive + negative:,} rows, {positive:,} positive, {len(self):,} distinct scores>"
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseTally(ScoreTally):
+    """A tally of more rows than memory should hold: neighbouring scores share an entry, and cuts inside are not known.
+
+    The ranges are chosen by the scores alone, without a look at labels. A range holds at most a small share of the rows
+    unless it is one score. What is known at a cut between two ranges is exact.
+
+    Attributes
+    ----------
+    highest
+        The highest score of each entry, as a key; `keys` are the lowest ones.
+    seen
+        Some of the rows, to recognise them by.
+    """
+
+    highest: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    seen: tuple[RowSample, ...] = ()
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The ranges, whose ends are scores."""
+        return Entries.of(self.keys, self.highest, self.rows, self.weight, exact=True)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """What a decision remembers of the rows."""
+        return replace(super().sample, seen=self.seen)
+
+    def __add__(self, other: ScoreTally) -> ScoreTally:
+        raise TypeError("tallies by ranges of scores do not add up: add ScoreTally or ScoreSketch objects")
 
 
 def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> ScoreTally:

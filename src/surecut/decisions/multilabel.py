@@ -21,7 +21,7 @@ from surecut.decisions import html, saving, sql, wording
 from surecut.decisions.cut import Cut, positive_in
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
-from surecut.sample import Sample, fingerprint
+from surecut.sample import Sample, checksum_of, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -199,7 +199,7 @@ class MultilabelCut:
             out_of_fold=any(cut.out_of_fold for cut in cuts),
             shrinkage=np.array([cut.shrinkage for cut in cuts]),
             calibration=_joint_calibration(names, cuts),
-            checksums=np.array([_checksum(cut.fingerprint) for cut in cuts], dtype=np.uint64),
+            checksums=np.array([checksum_of(cut.fingerprint) for cut in cuts], dtype=np.uint64),
             pos_label=cuts[0].pos_label,
             seen=_samples(cuts),
         )
@@ -512,10 +512,6 @@ def _joint_calibration(labels: Sequence[Any], cuts: Sequence[Cut]) -> str:
         return cuts[0].calibration
     used = {label: cut.calibration for label, cut in zip(labels, cuts, strict=True) if cut.calibration}
     return wording.by_text(used)
-
-
-def _checksum(name: str) -> int:
-    return int(name.rpartition("-")[2] or "0", 16)
 
 
 def _samples(cuts: Sequence[Cut]) -> tuple[RowSample, ...]:

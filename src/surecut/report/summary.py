@@ -18,7 +18,7 @@ from surecut._version import __version__
 from surecut.certificates.uniform import curve_band
 from surecut.core.candidates import Candidates, Hull
 from surecut.core.rules import TIE, place
-from surecut.core.tally import ScoreTally
+from surecut.core.tally import CoarseTally, ScoreTally
 from surecut.decisions.wording import label_text, positives_worth
 from surecut.metrics import CATALOGUE, NOISE, LinearFractionalMetric, Metric, get_metric
 
@@ -207,7 +207,7 @@ def summarize(
         given_prior=prior,
         pos_label=None if cut.pos_label is None else label_text(cut.pos_label),
         is_whole=len(at) == len(candidates.accepted),
-        in_bins=not isinstance(tally, ScoreTally),
+        in_bins=isinstance(tally, CoarseTally) or not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
             threshold=[_plain(cut.threshold if i == chosen else _placed(candidates, int(i))) for i in at],

@@ -18,6 +18,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surecut.core.settings import settings
 from surecut.sources.column_types import BITS, Opened, Types, described, joined
 from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
 from surecut.sources.text_numbers import (
@@ -297,6 +298,7 @@ def connected(in_order: bool = False) -> duckdb.DuckDBPyConnection:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("reading files needs duckdb: pip install 'surecut[files]'") from None
     connection = duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
+    connection.execute(f"SET memory_limit = '{settings().duckdb_memory}'")
     connection.execute(f"SET preserve_insertion_order = {str(in_order).lower()}")
     connection.execute("SET enable_progress_bar = false")  # it would write into the output
     return connection

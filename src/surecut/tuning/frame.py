@@ -24,7 +24,7 @@ from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan
 from surecut.tuning.labels import tune_labels
 from surecut.tuning.request import MetricLike, Request
-from surecut.tuning.tune import tune
+from surecut.tuning.tune import tally_for_limits, tune
 
 if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
@@ -229,6 +229,13 @@ def tally_frame(
     with _opened(frame) as opened:
         tally: ScoreTally = _source(opened, Columns(score, label, weight, (), pos_label), request).tally()
     return replace(tally, pos_label=pos_label)
+
+
+def tally_table(frame: Any, columns: Columns, request: Request, thresholds: Sequence[float] = ()) -> ScoreTally:
+    """A tally for confidence limits and curves: of many rows by ranges of scores, exact at some thresholds."""
+    with _opened(frame) as opened:
+        tally = tally_for_limits(_source(opened, columns, request), thresholds)
+    return replace(tally, pos_label=request.pos_label)
 
 
 def apply_frame(

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from surecut.core.candidates import cut_of
 from surecut.core.memory import Counted
-from surecut.core.search import Source, search
+from surecut.core.search import Source, resolved, search
+from surecut.core.tally import CoarseTally, ScoreTally
+from surecut.sample import checksum_of
 from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
     from surecut.core.rules import Objective
-    from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.sample import Sample
     from surecut.tuning.request import Request
+
+
+RANGES = 1 << 12
+"""Of so many rows as do not fit in memory, at most one in so many share a range of scores."""
 
 
 class RowsToTune(Source, Protocol):
@@ -46,32 +55,64 @@ def tune(source: RowsToTune, request: Request) -> list[Cut]:
     if request.shrinkage != 0:
         tally = source.tally()
         cuts = [shrunken_cut(tally, request.shrinkage, objective) for objective in request.objectives]
-    elif request.confidence is not None:
-        tally = source.tally() if request.prior is None else source.tally().with_prior(request.prior)
-        cuts = [_promised_cut(tally, objective, request) for objective in request.objectives]
+    elif request.confidence is not None and request.constraints:
+        tally = tally_for_limits(source)
+        tally = tally if request.prior is None else tally.with_prior(request.prior)
+        cuts = [_assured_cut(tally, objective, request) for objective in request.objectives]
     else:
         every = search(source, request.objectives)
         sample = source.sample
         cuts = [cut_of(found, sample) for found in every]
+        if request.confidence is not None:
+            cuts = [_with_limit(cut, source, request) for cut in cuts]
     if request.pos_label is None:
         return cuts
     return [cut.with_sample(pos_label=request.pos_label) for cut in cuts]
 
 
-def _promised_cut(tally: ScoreTally, objective: Objective, request: Request) -> Cut:
-    """A cut that keeps the constraints on new data; without constraints, the best one and what its value is at least.
+def tally_for_limits(source: RowsToTune, thresholds: Sequence[float] = ()) -> ScoreTally:
+    """All rows by distinct score; where they are too many for that, by ranges of scores, for confidence limits.
 
-    Everything holds jointly with the confidence.
+    What is known at the thresholds is exact.
     """
+    if source.resolvable_rows == math.inf:
+        return source.tally()
+    entries = resolved(source, RANGES, thresholds)
+    if entries.weighted or entries.rows.sum() <= source.resolvable_rows:
+        return source.tally()
+    sample = source.sample
+    return CoarseTally(
+        entries.low,
+        entries.rows,
+        entries.rows,
+        entries.rows,
+        source.dtype,
+        checksum_of(sample.fingerprint),
+        highest=entries.high,
+        seen=sample.seen,
+    )
+
+
+def _assured_cut(tally: ScoreTally, objective: Objective, request: Request) -> Cut:
+    """The best cut that keeps the constraints on new data, all of them with the confidence."""
     from surecut.certificates.assurance import assured_cut
+
+    assert request.confidence is not None
+    return assured_cut(tally, objective.metric, objective.constraints, request.confidence, request.weights)
+
+
+def _with_limit(cut: Cut, source: RowsToTune, request: Request) -> Cut:
+    """A cut, and what its value is at least on new data, with the confidence."""
     from surecut.certificates.counts import frequencies
     from surecut.certificates.uniform import uniform_value_limits
 
-    confidence = request.confidence
-    assert confidence is not None
-    if objective.constraints:
-        return assured_cut(tally, objective.metric, objective.constraints, confidence, request.weights)
-    cut = tally.best_cut(objective.metric)
+    assert request.confidence is not None
+    if cut.weighted:
+        tally = source.tally()
+    else:  # the limit at a cut needs no more than the rows of each class
+        totals = np.array([[cut.confusion.negatives, cut.confusion.positives]])
+        tally = ScoreTally(np.zeros(1, dtype=np.uint64), totals, totals, totals, source.dtype)
+    tally = tally if request.prior is None else tally.with_prior(request.prior)
     counts = frequencies(tally, "a limit of the metric", request.weights)
-    lower, _ = uniform_value_limits(objective.metric, counts, cut.confusion, 1 - confidence)
-    return replace(cut, confidence=confidence, lower_limit=lower)
+    lower, _ = uniform_value_limits(cut.metric, counts, cut.confusion, 1 - request.confidence)
+    return replace(cut, confidence=request.confidence, lower_limit=lower)
