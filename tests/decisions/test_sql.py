@@ -33,8 +33,9 @@ KINDS = {
 
 def cut_of(labels, thresholds=THRESHOLDS):
     """A cut of some labels, whose thresholds are repeated."""
-    known = get_metric("f1"), Confusion(1, 1, 1, 1), (0.0, 1.0), 0.5
-    cuts = [Cut(thresholds[i % len(thresholds)], 0.5, *known) for i in range(len(labels))]
+    known = get_metric("f1"), Confusion(1, 1, 1, 1)
+    chosen = [thresholds[i % len(thresholds)] for i in range(len(labels))]
+    cuts = [Cut(threshold, 0.5, *known, (-math.inf, threshold), 0.5) for threshold in chosen]
     return MultilabelCut.from_cuts(labels, cuts)
 
 
