@@ -1,4 +1,4 @@
-"""Names in HTML: whatever labels, metrics and titles are called, a page has the elements that it has with plain ones."""
+"""Names in HTML: whatever labels, metrics and titles are called, the elements are those of a page with plain names."""
 
 from __future__ import annotations
 
