@@ -158,7 +158,7 @@ class RowSample:
             raise ValueError(f"a sample of rows must be an object, got {type(document).__name__}")
         role, scores, classes = (document.get(name) for name in ("role", "scores", "classes"))
         if role not in (VALIDATION, TRAINING):
-            raise ValueError(f"the role of a sample of rows must be {VALIDATION!r} or {TRAINING!r}, got {role!r}")
+            raise ValueError(f"the role of a sample of rows must be {VALIDATION!r} or {TRAINING!r}")
         if not isinstance(scores, str) or not isinstance(classes, str) or set(classes) - {"0", "1"}:
             raise ValueError("a sample of rows must have its scores as text, and its classes as a text of 0 and 1")
         numbers = np.array([float(one) for one in scores.split()])

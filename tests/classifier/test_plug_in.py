@@ -8,17 +8,20 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import fbeta_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, TimeSeriesSplit, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from surecut import PlugInClassifier, PositiveClassWarning, ScoreTally, tune_threshold
@@ -292,6 +295,19 @@ def test_grid_search_over_both_steps(data):
     assert search.best_params_["metric"] == "f2"
     scored = GridSearchCV(PlugInClassifier(LogisticRegression()), {"cv": [3, 1 / 3]}, scoring=AM().as_scorer(), cv=2)
     assert 0.5 < scored.fit(X, y).best_score_ < 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (LogisticRegression(), {"sparse": True, "allow_nan": False, "positive_only": False}),
+        (MultinomialNB(), {"sparse": True, "allow_nan": False, "positive_only": True}),
+        (HistGradientBoostingClassifier(), {"sparse": False, "allow_nan": True, "positive_only": False}),
+    ],
+)
+def test_what_the_inner_estimator_takes_is_said(estimator, expected):
+    tags = get_tags(PlugInClassifier(estimator)).input_tags
+    assert {name: getattr(tags, name) for name in expected} == expected
 
 
 def test_feature_names_clone_and_html(data):

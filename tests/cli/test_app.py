@@ -179,7 +179,7 @@ class TestApply:
     def test_a_file_that_is_no_cut(self, file, tmp_path):
         (tmp_path / "no.json").write_text("{}")
         assert (
-            "is not a cut"
+            "is not a saved cut"
             in run("apply", file, "--cut", tmp_path / "no.json", "--out", tmp_path / "o.csv", code=1).output
         )
 

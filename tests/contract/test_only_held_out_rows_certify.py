@@ -474,7 +474,7 @@ def test_a_file_with_a_spoiled_sample_is_refused(spoiled, tuned, tmp_path):
     document = json.loads(path.read_text())
     document["tuning"] |= spoiled
     path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="is not a cut"):
+    with pytest.raises(ValueError, match="is not a saved cut"):
         Cut.load(path)
 
 

@@ -118,17 +118,16 @@ def test_a_cut_for_a_metric_that_cannot_be_hashed_can_be():
 
 @given(
     threshold=st.floats(allow_nan=False),
-    value=st.floats(-1e9, 1e9),
     lower=st.floats(allow_nan=False),
-    prior=st.floats(0, 1, exclude_min=True, exclude_max=True),
-    cells=st.tuples(*[st.one_of(st.integers(0, 2**60), st.floats(0, 1e300))] * 4),
+    prior=st.floats(1e-9, 1, exclude_max=True),
+    cells=st.tuples(*[st.one_of(st.integers(1, 2**60), st.floats(1e-9, 1e30))] * 4),
 )
-def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, value, lower, prior, cells):
+def test_a_file_keeps_a_cut_to_the_last_bit(tmp_path_factory, threshold, lower, prior, cells):
     path = tmp_path_factory.getbasetemp() / "any.json"
     cut = cut_at(
         threshold,
-        value=value,
-        interval=(lower, threshold),
+        value=FBeta(1).evaluate(Confusion(*cells).at_prior(prior)),
+        interval=(lower if lower < threshold else -math.inf, threshold),
         prior=prior,
         confusion=Confusion(*cells),
         constraints=parse_constraints(["precision>=0.9", "fpr≤0.1"]),
@@ -202,14 +201,14 @@ def test_a_function_is_kept_by_name_only(tmp_path):
 
 @pytest.mark.parametrize("metric", [FBeta(1.5), FBeta(1 / 3), FBeta(1 + 1e-9), Tversky(0.1, 0.7)], ids=repr)
 def test_parameters_are_kept_to_the_last_bit(metric, tmp_path):
-    cut_at(0.5, metric=metric).save(tmp_path / "cut.json")
+    cut_at(0.5, metric=metric, value=metric.evaluate(Confusion(2, 1, 0, 1))).save(tmp_path / "cut.json")
     assert Cut.load(tmp_path / "cut.json").metric == metric
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "utility"])
 def test_an_own_metric_is_not_taken_for_the_catalogues_of_the_same_name(name, tmp_path):
     own = LinearFractional(1, -2, -1, 1, 0, 0, name=name)
-    cut_at(0.5, metric=own).save(tmp_path / "cut.json")
+    cut_at(0.5, metric=own, value=own.evaluate(Confusion(2, 1, 0, 1))).save(tmp_path / "cut.json")
     loaded = Cut.load(tmp_path / "cut.json").metric
     assert loaded.value(0.1, 0.05, 0.25) == own.value(0.1, 0.05, 0.25)
 
@@ -236,7 +235,7 @@ def without(key):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("threshold: 0.5", r"cut\.json is not a cut: it is not JSON"),
+        ("threshold: 0.5", r"cut\.json is not a saved cut: it is not JSON"),
         ("", "it is not JSON"),
         ('{"threshold": 0.5}', 'expected an object with "schema": "surecut/cut"'),
         ("[1, 2]", 'expected an object with "schema"'),
@@ -244,7 +243,7 @@ def without(key):
         (document(schema="other/thing"), 'expected an object with "schema"'),
         (
             document(schema_version=1),
-            r"another version of surecut \(schema 1, this one reads 4\): tune and save it again",
+            r"another version of surecut \(schema 1, this one reads 5\): tune and save it again",
         ),
         (without("schema_version"), "another version of surecut .schema None"),
         (without("threshold"), "'threshold' is missing"),
@@ -253,17 +252,18 @@ def without(key):
         (without("metric"), "'metric' is missing"),
         (without("tuning"), "'tuning' is missing"),
         (without("pos_label"), "'pos_label' is missing"),
-        (document(threshold=math.nan), "its threshold is NaN"),
+        (document(threshold=math.nan), "it is not JSON .it holds NaN as a number"),
+        (document(prior=math.inf), "it holds Infinity as a number"),
         (document(threshold="nan"), "its threshold is NaN"),
         (document(threshold=None), "expected a number, got None"),
         (document(threshold=True), "expected a number, got True"),
-        (document(threshold="high"), "is not a cut: .*high"),
-        (document(interval=[0.1]), "is not a cut: "),
-        (document(confusion={"tp": -1, "fp": 0, "fn": 0, "tn": 0}), "tp must be a number, not negative, got -1"),
+        (document(threshold="high"), "is not a saved cut: .*high"),
+        (document(interval=[0.1]), "the two ends of an interval, got a list of 1"),
+        (document(confusion={"tp": -1, "fp": 0, "fn": 0, "tn": 0}), "tp must be a finite number, not negative, got -1"),
         (document(confusion={"tp": 1, "fp": 0, "fn": 0}), "'tn' is missing"),
         (document(metric={"name": "f1", "parameters": {"beta": 1}}), "'type' is missing"),
         (document(metric={"name": "f0", "type": "FBeta", "parameters": {"beta": 0}}), "0 < beta"),
-        (document(metric="f1"), "is not a cut: "),
+        (document(metric="f1"), "expected an object, got 'f1'"),
     ],
 )
 def test_a_file_that_is_no_cut_is_refused_with_the_reason(content, reason, tmp_path):
@@ -275,7 +275,7 @@ def test_a_file_that_is_no_cut_is_refused_with_the_reason(content, reason, tmp_p
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "cut.json").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(ValueError, match="is not a cut: it is not JSON"):
+    with pytest.raises(ValueError, match="is not a saved cut: it is not JSON"):
         Cut.load(tmp_path / "cut.json")
 
 

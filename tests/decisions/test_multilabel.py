@@ -137,8 +137,8 @@ def test_facts_about_the_validation_rows_can_be_changed(cut):
 
 def test_another_version_is_refused(cut, tmp_path):
     path = tmp_path / "cut.json"
-    path.write_text(json.dumps(cut.to_dict() | {"schema_version": 3}))
-    with pytest.raises(ValueError, match=r"another version of surecut \(schema 3, this one reads 4\)"):
+    path.write_text(json.dumps(cut.to_dict() | {"schema_version": 4}))
+    with pytest.raises(ValueError, match=r"another version of surecut \(schema 4, this one reads 5\)"):
         MultilabelCut.load(path)
 
 

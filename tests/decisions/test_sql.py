@@ -33,8 +33,9 @@ KINDS = {
 
 def cut_of(labels, thresholds=THRESHOLDS):
     """A cut of some labels, whose thresholds are repeated."""
-    known = get_metric("f1"), Confusion(1, 1, 1, 1), (0.0, 1.0), 0.5
-    cuts = [Cut(thresholds[i % len(thresholds)], 0.5, *known) for i in range(len(labels))]
+    known = get_metric("f1"), Confusion(1, 1, 1, 1)
+    chosen = [thresholds[i % len(thresholds)] for i in range(len(labels))]
+    cuts = [Cut(threshold, 0.5, *known, (-math.inf, threshold), 0.5) for threshold in chosen]
     return MultilabelCut.from_cuts(labels, cuts)
 
 
@@ -144,11 +145,18 @@ def test_labels_without_a_threshold_are_left_out():
 
 
 def test_texts_in_dialects():
-    """BigQuery and Spark do not read a doubled quote as one, and four engines read a backslash as an escape."""
+    """BigQuery and Spark do not read a doubled quote as one, and five engines may read a backslash as an escape."""
     cut = cut_of(["it's\n\\"], [0.5])
-    for name, dialect in DIALECTS.items():
-        escaped = "'it\\'s\\n\\\\'" if dialect.has_escapes else "'it''s\n\\'"
-        assert escaped in cut.to_sql("score", by="tag", dialect=name)
+    written = {
+        **dict.fromkeys(("ansi", "duckdb", "sqlite"), "('it''s\n\\')"),
+        "postgres": "(E'it''s\n\\\\')",
+        "snowflake": "('it''s\n\\\\')",
+        "mysql": "(CAST('it''s\n\\\\' AS BINARY))",
+        **dict.fromkeys(("spark", "bigquery"), "('it\\'s\\n\\\\')"),
+    }
+    assert written.keys() == DIALECTS.keys()
+    for name, text in written.items():
+        assert f" IN {text} THEN" in cut.to_sql("score", by="tag", dialect=name)
     assert "`tag` IN (CAST('a' AS BINARY))" in cut_of(["a"], [0.5]).to_sql("score", by="tag", dialect="mysql")
     assert "IN (DATETIME '2024-05-01 12:00:00')" in cut_of([NOON], [0.5]).to_sql("score", by="tag", dialect="bigquery")
     assert '"a""b" IN (' in cut_of(["a"], [0.5]).to_sql("score", by='a"b')

@@ -352,6 +352,12 @@ def test_float32_stays_float32(data):
     single = LinearSurrogate().fit(X.astype(np.float32), Y)
     assert single.coef_.dtype == single.intercept_.dtype == np.float32
     assert single.decision_function(X.astype(np.float32)).dtype == np.float32
+    assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
+    assert single.predict_proba(X).dtype == np.float64
+    binary = LinearSurrogate().fit(X.astype(np.float32), Y[:, 0])
+    probability = binary.predict_proba(X.astype(np.float32))
+    assert probability.dtype == np.float32
+    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-6)
     np.testing.assert_allclose(of(single, X, Y), of(LinearSurrogate().fit(X, Y), X, Y), rtol=1e-6)
 
 

@@ -478,8 +478,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tags.classifier_tags.multi_class = False
         inner = get_tags(self.estimator)
         tags.classifier_tags.multi_label = inner.classifier_tags is not None and inner.classifier_tags.multi_label
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        for name in ("sparse", "allow_nan", "positive_only"):
+            setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         return tags
 
     def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls) -> None:

@@ -188,7 +188,7 @@ def apply_cut(
     The column holds true and false, or the cut's positive label and the `negative` one.
     """
     unpredicted = UnpredictedRows(missing, unknown)
-    cut = MultilabelCut.load(path) if is_multilabel(path) else Cut.load(path)
+    cut = load_label_cut(path) if is_multilabel(path) else Cut.load(path)
     _require_keys(cut, path, by)
     column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
     positive = "1" if cut.pos_label is None else str(cut.pos_label)
@@ -235,7 +235,14 @@ def load_cut(path: Path) -> Cut:
 
 
 def load_label_cut(path: Path) -> MultilabelCut:
-    """A saved cut of many labels."""
+    """A saved cut of many labels, which differ as text too: that is how files name them."""
     if not is_multilabel(path):
         raise ValueError(f"{path} holds a single cut: leave out --by")
-    return MultilabelCut.load(path)
+    cut, first = MultilabelCut.load(path), dict[str, Any]()
+    for label in cut.labels:
+        if (other := first.setdefault(str(label), label)) is not label:
+            raise ValueError(
+                f"the labels {other!r} and {label!r} of {path} are the same text, so that a file cannot name one of "
+                "them: apply the cut from Python"
+            )
+    return cut

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_scores, check_missing, require_no_nan
-from surecut.confusion import Confusion
+from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
 from surecut.core.keys import reaches
-from surecut.decisions import html, saving, sql, wording
+from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.metrics import Metric
 from surecut.overlap import RowSample, samples_from_json
 from surecut.sample import Sample
@@ -157,13 +157,18 @@ class Cut:
         return sql.reaches(known.name(column), self.threshold, known)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cut as JSON: whole or not at all."""
+        """Write the cut as JSON: whole or not at all.
+
+        A file has a checksum of what it holds. A cut whose parts contradict each other, such as a threshold outside of
+        its interval, is a `ValueError`.
+        """
+        self._check()
         saving.save(path, saving.CUT, self._fields())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Cut:
-        """Read a cut that `save` wrote; anything else is a `ValueError` that says why."""
-        return saving.load(path, saving.CUT, cls.from_dict)
+        """Read a cut that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
+        return saving.load(path, saving.CUT, cls._from_fields)
 
     def to_dict(self) -> dict[str, Any]:
         """The cut as plain JSON values; floats are written to the last bit, infinities as text."""
@@ -171,10 +176,12 @@ class Cut:
 
     @classmethod
     def from_dict(cls, document: Any) -> Cut:
-        """Read what `to_dict` wrote."""
-        saving.check(document, saving.CUT)
-        lower, upper = document["interval"]
-        tuning = document["tuning"]
+        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
+        return saving.from_document(document, saving.CUT, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, document: Any) -> Cut:
+        tuning, confidence = saving.object_from_json(document["tuning"]), document["confidence"]
         threshold = saving.number_from_json(document["threshold"])
         if math.isnan(threshold):
             raise ValueError("its threshold is NaN")
@@ -183,23 +190,35 @@ class Cut:
             value=saving.number_from_json(document["value"]),
             metric=saving.metric_from_dict(document["metric"]),
             confusion=saving.confusion_from_json(document["confusion"]),
-            interval=(saving.number_from_json(lower), saving.number_from_json(upper)),
-            prior=float(document["prior"]),
-            prior_given=bool(document["prior_given"]),
-            constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
-            confidence=saving.optional_number(document["confidence"]),
+            interval=saving.interval_from_json(document["interval"]),
+            prior=saving.share_from_json(document["prior"]),
+            prior_given=saving.flag_from_json(document["prior_given"]),
+            constraints=tuple(map(saving.constraint_from_dict, saving.list_from_json(document["constraints"]))),
+            confidence=None if confidence is None else saving.share_from_json(confidence),
             lower_limit=saving.optional_number(document["lower_limit"]),
             shrinkage=saving.number_from_json(tuning["shrinkage"]),
-            calibration=str(tuning["calibration"]),
+            calibration=saving.text_from_json(tuning["calibration"]),
             sample=Sample(
-                rows=int(tuning["rows"]),
-                weighted=bool(tuning["weighted"]),
-                fingerprint=str(tuning["fingerprint"]),
-                out_of_fold=bool(tuning["out_of_fold"]),
+                rows=saving.count_from_json(tuning["rows"]),
+                weighted=saving.flag_from_json(tuning["weighted"]),
+                fingerprint=saving.text_from_json(tuning["fingerprint"]),
+                out_of_fold=saving.flag_from_json(tuning["out_of_fold"]),
                 pos_label=saving.label_from_json(document["pos_label"]),
                 seen=samples_from_json(tuning["seen"]),
             ),
         )
+
+    def _columns(self) -> None:
+        """It has no table."""
+
+    def _check(self) -> None:
+        """Raise where the parts of the cut contradict each other."""
+        if not self.prior_given:
+            consistency.require_prior(self.prior, self.confusion)
+        confusion = self.confusion.at_prior(self.prior) if self.prior_given else self.confusion
+        consistency.require_thresholds([self.threshold], [self.interval])
+        consistency.require_values([self.value], self.metric, stacked([confusion]))
+        consistency.require_rows([self.rows], stacked([self.confusion]), self.weighted)
 
     def __str__(self) -> str:
         return wording.cut_text(self)

@@ -17,7 +17,7 @@ from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, u
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
 from surecut.core.keys import reaches
-from surecut.decisions import html, saving, sql, wording
+from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.decisions.cut import Cut, positive_in
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
@@ -383,13 +383,17 @@ class MultilabelCut:
         return [tuple(map(plain_value, label)) for label in parts]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON."""
+        """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON.
+
+        As in `Cut.save`, a file has a checksum, and a cut whose parts contradict each other is a `ValueError`.
+        """
+        self._check()
         saving.save(path, saving.MULTILABEL_CUT, self._fields(), self._columns())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MultilabelCut:
-        """Read a cut that `save` wrote; anything else is a `ValueError` that says why."""
-        return saving.load(path, saving.MULTILABEL_CUT, cls.from_dict)
+        """Read a cut that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
+        return saving.load(path, saving.MULTILABEL_CUT, cls._from_fields)
 
     def to_dict(self) -> dict[str, Any]:
         """The cut as plain JSON values, one object per label."""
@@ -397,20 +401,28 @@ class MultilabelCut:
 
     @classmethod
     def from_dict(cls, document: Any) -> MultilabelCut:
-        """Read what `to_dict` wrote."""
-        saving.check(document, saving.MULTILABEL_CUT)
+        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
+        return saving.from_document(document, saving.MULTILABEL_CUT, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, document: Any) -> MultilabelCut:
         if document["average"] not in AVERAGES:
-            raise ValueError(f"its average is {document['average']!r}, expected one of {', '.join(AVERAGES)}")
-        per_label = document["per_label"]
+            raise ValueError(f"its average must be one of {', '.join(AVERAGES)}")
+        per_label, confidence = document["per_label"], document["confidence"]
 
         def numbers(name: str) -> NDArray[np.float64]:
-            return np.array([saving.number_from_json(value) for value in saving.column(per_label, name)])
+            return np.array([saving.number_from_json(value) for value in saving.column(per_label, name)], dtype=float)
+
+        def texts(name: str) -> list[str]:
+            return [saving.text_from_json(value) for value in saving.column(per_label, name)]
 
         thresholds = numbers("threshold")
         if np.isnan(thresholds).any() or not len(thresholds):
             raise ValueError("a threshold is NaN" if len(thresholds) else "it has no labels")
         labels = tuple(saving.label_from_json(label) for label in saving.column(per_label, "label"))
-        reasons = zip(labels, map(str, saving.column(per_label, "shared")), strict=True)
+        if len(set(labels)) != len(labels):
+            raise ValueError("a label occurs twice")
+        rows = [saving.count_from_json(value) for value in saving.column(per_label, "rows")]
         return cls(
             labels=labels,
             thresholds=thresholds,
@@ -420,20 +432,29 @@ class MultilabelCut:
             per_label=numbers("value"),
             confusion=saving.confusions_from_json(per_label),
             intervals=np.column_stack((numbers("lower"), numbers("upper"))),
-            rows=np.array(saving.column(per_label, "rows"), dtype=np.int64),
+            rows=np.array(rows, dtype=np.int64),
             shared_threshold=saving.optional_number(document["shared_threshold"]),
-            shared={label: reason for label, reason in reasons if reason},
-            constraints=tuple(map(saving.constraint_from_dict, document["constraints"])),
-            confidence=saving.optional_number(document["confidence"]),
-            weighted=bool(document["weighted"]),
-            out_of_fold=bool(document["out_of_fold"]),
-            checksums=np.array([int(text, 16) for text in saving.column(per_label, "checksum")], dtype=np.uint64),
+            shared={label: reason for label, reason in zip(labels, texts("shared"), strict=True) if reason},
+            constraints=tuple(map(saving.constraint_from_dict, saving.list_from_json(document["constraints"]))),
+            confidence=None if confidence is None else saving.share_from_json(confidence),
+            weighted=saving.flag_from_json(document["weighted"]),
+            out_of_fold=saving.flag_from_json(document["out_of_fold"]),
+            checksums=np.array([int(text, 16) for text in texts("checksum")], dtype=np.uint64),
             shrinkage=numbers("shrinkage"),
-            calibration=str(document["calibration"]),
+            calibration=saving.text_from_json(document["calibration"]),
             zero_division=saving.number_from_json(document["zero_division"]),
             pos_label=saving.label_from_json(document["pos_label"]),
             seen=samples_from_json(document["seen"], len(thresholds)),
         )
+
+    def _check(self) -> None:
+        """Raise where the parts of the cut contradict each other."""
+        consistency.require_thresholds(self.thresholds, self.intervals, self.labels)
+        takes_it = np.array([label in self.shared for label in self.labels])
+        consistency.require_shared(self.thresholds, self.average, self.shared_threshold, takes_it)
+        consistency.require_values(self.per_label, self.metric, self.confusion, self.labels)
+        consistency.require_average(self.value, self.metric, self.average, self.confusion)
+        consistency.require_rows(self.rows, self.confusion, self.weighted, self.labels)
 
     def __str__(self) -> str:
         return wording.multilabel_text(self)
@@ -447,7 +468,7 @@ class MultilabelCut:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultilabelCut):
             return NotImplemented
-        mine, theirs = ({**cut.to_dict(), "seen": None} for cut in (self, other))
+        mine, theirs = ({**cut.to_dict(), "seen": None, "checksum": None} for cut in (self, other))
         return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays

@@ -1,8 +1,9 @@
-"""Saved decisions: versioned documents, as JSON or Parquet, and the values that they hold."""
+"""Saved decisions: versioned documents with a checksum, as JSON or Parquet, and the values that they hold."""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import io
 import json
 import math
@@ -10,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,9 +34,37 @@ from surecut.metrics import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Decision = TypeVar("Decision")
-
 PARQUET = ".parquet"
+
+CELLS = ("tp", "fp", "fn", "tn")
+
+TEXTS = ("label", "shared", "checksum")
+"""The columns of a table that do not hold numbers."""
+
+NESTING = 8
+"""How deep tuples may be nested in a label."""
+
+LONGEST = 300
+"""So many characters of an error are shown: it may quote what a file holds."""
+
+NOT_SIGNED = frozenset({"checksum", "certificate"})
+"""What the checksum of a document does not cover: itself, and the certificate that the commands print beside a cut."""
+
+
+class Savable(Protocol):
+    """A decision that can be saved."""
+
+    def _fields(self) -> dict[str, Any]:
+        """Its parts as plain JSON values."""
+
+    def _columns(self) -> dict[str, list[Any]] | None:
+        """The columns of its table; None where it has none."""
+
+    def _check(self) -> None:
+        """Raise a `ValueError` where its parts contradict each other."""
+
+
+Decision = TypeVar("Decision", bound=Savable)
 
 
 class Schema(NamedTuple):
@@ -61,21 +90,19 @@ class Schema(NamedTuple):
     table: str = ""
 
 
-CUT = Schema("surecut/cut", 4, "cut", "a single cut", "Cut")
+CUT = Schema("surecut/cut", 5, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
-    "surecut/multilabel-cut", 4, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
+    "surecut/multilabel-cut", 5, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )
 SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT)}
 
 
-class OtherVersionError(ValueError):
-    """A saved decision has another schema version."""
+class SavedCutError(ValueError):
+    """A file, or a document, is not a decision that this version of surecut saved."""
 
-    def __init__(self, found: Any, expected: int) -> None:
-        super().__init__(
-            f"was written by another version of surecut (schema {found}, this one reads {expected}): tune and save it "
-            "again"
-        )
+
+class OtherVersionError(SavedCutError):
+    """A saved decision has another schema version."""
 
 
 # Documents
@@ -85,7 +112,7 @@ def to_document(
     schema: Schema, fields: Mapping[str, Any], columns: Mapping[str, Sequence[Any]] | None = None
 ) -> dict[str, Any]:
     """Make plain JSON values of a decision's fields and of the columns of its table, one object per row."""
-    document = _head(schema, fields)
+    document = _head(schema, fields, columns)
     if columns is not None:
         names = list(columns)
         document[schema.table] = [
@@ -113,19 +140,45 @@ def save(
         write_whole(path, _to_parquet(schema, fields, columns))
 
 
-def load(path: str | os.PathLike[str], schema: Schema, from_dict: Callable[[Any], Decision]) -> Decision:
-    """Read a decision that `save` wrote; anything else is a `ValueError` that says why."""
+def load(path: str | os.PathLike[str], schema: Schema, make: Callable[[Any], Decision]) -> Decision:
+    """Read a decision that `save` wrote; anything else is a `SavedCutError` that says why."""
     path = Path(path)
+    content = path.read_bytes()
+    parse = _parse_parquet if path.suffix == PARQUET else _parse_json
+    return _read(lambda: parse(content), schema, make, str(path))
+
+
+def from_document(document: Any, schema: Schema, make: Callable[[Any], Decision]) -> Decision:
+    """Read what `to_document` wrote; anything else is a `SavedCutError` that says why."""
+    return _read(lambda: document, schema, make, "the document")
+
+
+def _read(parse: Callable[[], Any], schema: Schema, make: Callable[[Any], Decision], name: str) -> Decision:
+    """The decision in a document, whose checksum is verified; `name` is what messages call the document."""
     try:
-        return from_dict(_read_parquet(path) if path.suffix == PARQUET else _read_json(path))
-    except OtherVersionError as error:
-        raise ValueError(f"{path} {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path} is not a {schema.kind}: {reason}") from None
+        document = parse()
+        _check_schema(document, schema, name)
+        decision = make(document)
+        if document["checksum"] != _checksum(schema, document, decision._columns()):
+            raise ValueError(
+                "its checksum does not match its content, so that it was changed or damaged after it was saved: tune "
+                "and save it again"
+            )
+        decision._check()
+        decision._fields()  # what is read can be saved again
+    except OtherVersionError:
+        raise
+    except KeyError as error:
+        raise SavedCutError(f"{name} is not a saved {schema.kind}: {error} is missing") from None
+    except RecursionError:
+        raise SavedCutError(f"{name} is not a saved {schema.kind}: its values are nested too deep") from None
+    # Values of any type may stand anywhere, and numbers of any size: what they raise is not listed for each of them
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise SavedCutError(f"{name} is not a saved {schema.kind}: {str(error)[:LONGEST]}") from None
+    return decision
 
 
-def check(document: Any, schema: Schema) -> None:
+def _check_schema(document: Any, schema: Schema, name: str) -> None:
     """Raise unless a document has this schema, in the version that is read."""
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema.name:
@@ -133,7 +186,10 @@ def check(document: Any, schema: Schema) -> None:
         hint = "" if other is None else f", and it holds {other.content}: {other.reader}.load reads it"
         raise ValueError(f'expected an object with "schema": "{schema.name}"{hint}')
     if document.get("schema_version") != schema.version:
-        raise OtherVersionError(document.get("schema_version"), schema.version)
+        raise OtherVersionError(
+            f"{name} was written by another version of surecut (schema {document.get('schema_version')!r:.20}, this "
+            f"one reads {schema.version}): tune and save it again"
+        )
 
 
 def is_saved_as(path: Path, schema: Schema) -> bool:
@@ -145,22 +201,61 @@ def is_saved_as(path: Path, schema: Schema) -> bool:
 
 def column(table: Any, name: str) -> list[Any]:
     """One column of a table that was read: columns from Parquet, a list of objects from JSON."""
-    return list(table[name]) if isinstance(table, Mapping) else [row[name] for row in table]
+    if isinstance(table, Mapping):
+        return list(table[name])
+    return [object_from_json(row)[name] for row in list_from_json(table)]
 
 
-def _head(schema: Schema, fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {"schema": schema.name, "schema_version": schema.version, "surecut_version": __version__, **fields}
+def _head(schema: Schema, fields: Mapping[str, Any], columns: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
+    head = {"schema": schema.name, "schema_version": schema.version, "surecut_version": __version__, **fields}
+    return {**head, "checksum": _checksum(schema, head, columns)}
+
+
+def _checksum(schema: Schema, document: Mapping[str, Any], columns: Mapping[str, Sequence[Any]] | None) -> str:
+    """SHA-256 of a document's fields and of the columns of its table, whatever the spelling of numbers in a file."""
+    head = {name: value for name, value in document.items() if name not in NOT_SIGNED and name != schema.table}
+    digest = hashlib.sha256(_canonical(head))
+    for name, values in (columns or {}).items():
+        digest.update(name.encode())
+        digest.update(_number_bytes(np.array(values)) if name not in TEXTS else _canonical(values))
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(_whole(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def _whole(value: Any) -> Any:
+    """A JSON value in which whole floats are integers: programs that copy JSON write 1 for 1.0."""
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _number_bytes(array: NDArray[Any]) -> bytes:
+    """The bytes of numbers: of integers where all of them are whole, else of doubles."""
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.nan, array)
+        if not ((np.abs(array) < 2**53) & (array == np.floor(array))).all():
+            return array.astype("<f8").tobytes()
+    return array.astype("<i8").tobytes()
 
 
 def _plain(value: Any) -> Any:
     return number_to_json(value) if isinstance(value, float) else value
 
 
-def _read_json(path: Path) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"it is not JSON (it holds {name} as a number)")
 
 
 def _to_parquet(schema: Schema, fields: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> bytes:
@@ -168,22 +263,25 @@ def _to_parquet(schema: Schema, fields: Mapping[str, Any], columns: Mapping[str,
     labels = [json.dumps(label, ensure_ascii=False) for label in columns["label"]]  # of different types
     table = pyarrow.table({**columns, "label": labels})
     buffer = io.BytesIO()
-    parquet.write_table(table.replace_schema_metadata({schema.name: json.dumps(_head(schema, fields))}), buffer)
+    head = json.dumps(_head(schema, fields, columns))
+    parquet.write_table(table.replace_schema_metadata({schema.name: head}), buffer)
     return buffer.getvalue()
 
 
-def _read_parquet(path: Path) -> dict[str, Any]:
+def _parse_parquet(content: bytes) -> dict[str, Any]:
     pyarrow, parquet = _pyarrow()
     try:
-        table = parquet.read_table(path)
-        metadata = table.schema.metadata or {}
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        metadata = file.schema_arrow.metadata or {}
         (schema,) = (schema for name, schema in SCHEMAS.items() if name.encode() in metadata)
-        head = json.loads(metadata[schema.name.encode()])
-        columns = table.to_pydict()
-        columns["label"] = [json.loads(label) for label in columns["label"]]
-    except (pyarrow.ArrowInvalid, KeyError, ValueError):
+        head = json.loads(metadata[schema.name.encode()], parse_constant=_no_constant)
+        if file.metadata.num_rows > len(content):  # labels differ, so that each of them takes a byte and more
+            raise ValueError
+        columns = file.read().to_pydict()
+        columns["label"] = [json.loads(label, parse_constant=_no_constant) for label in columns["label"]]
+        return {**head, schema.table: columns}
+    except (pyarrow.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError):
         raise ValueError("it is not a Parquet file that surecut wrote") from None
-    return {**head, schema.table: columns}
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -205,9 +303,22 @@ def number_to_json(number: float) -> float | str:
 
 def number_from_json(value: Any) -> float:
     """Read a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError(f"expected a number, got {value!r}")
-    return float(value)
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"expected a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"expected a number that fits a double, got {shown(value)}") from None
+
+
+def finite_from_json(value: Any) -> float:
+    """Read a finite number."""
+    number = number_from_json(value)
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite number, got {shown(value)}")
+    return number
 
 
 def optional_number(value: Any) -> float | None:
@@ -215,34 +326,97 @@ def optional_number(value: Any) -> float | None:
     return None if value is None else number_from_json(value)
 
 
+def share_from_json(value: Any) -> float:
+    """Read a share: a prior, or a confidence."""
+    number = number_from_json(value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"expected a number between 0 and 1, got {shown(value)}")
+    return number
+
+
+def count_from_json(value: Any) -> int:
+    """Read a number of rows."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"expected a number of rows, got {shown(value)}")
+    return value
+
+
+def flag_from_json(value: Any) -> bool:
+    """Read true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, got {shown(value)}")
+    return value
+
+
+def text_from_json(value: Any) -> str:
+    """Read a text."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected a text, got {shown(value)}")
+    return value
+
+
+def object_from_json(value: Any) -> dict[str, Any]:
+    """Read an object."""
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, got {shown(value)}")
+    return value
+
+
+def list_from_json(value: Any) -> list[Any]:
+    """Read a list."""
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {shown(value)}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """The beginning of a value, for messages."""
+    if isinstance(value, (dict, list)):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    if isinstance(value, int) and not -(10**40) < value < 10**40:
+        return "an integer of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def interval_from_json(value: Any) -> tuple[float, float]:
+    """Read an interval."""
+    if len(ends := list_from_json(value)) != 2:
+        raise ValueError(f"expected the two ends of an interval, got {shown(value)}")
+    return number_from_json(ends[0]), number_from_json(ends[1])
+
+
 def confusion_from_json(cells: Any) -> Confusion:
     """Read a confusion matrix; integers stay integers."""
-    return Confusion(**{cell: _cell(cells[cell], cell) for cell in ("tp", "fp", "fn", "tn")})
+    cells = object_from_json(cells)
+    confusion = Confusion(**{cell: _cell(cells[cell], cell) for cell in CELLS})
+    if not 0 < confusion.total < math.inf:
+        raise ValueError("the sum of its confusion matrix must be positive and finite")
+    return confusion
 
 
 def confusions_from_json(table: Any) -> Confusion:
     """Read the confusion matrices of a table's rows."""
-    return Confusion(**{cell: _cells(column(table, cell), cell) for cell in ("tp", "fp", "fn", "tn")})
+    found = {}
+    for cell in CELLS:
+        values = [_cell(value, cell) for value in column(table, cell)]
+        found[cell] = np.array(values, dtype=np.float64 if any(isinstance(one, float) for one in values) else np.int64)
+    return Confusion(**found)
 
 
 def _cell(value: Any, name: str) -> float | int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise ValueError(f"{name} must be a number, not negative, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a finite number, not negative, got {shown(value)}")
+    if isinstance(value, int) and value >= 2**63:
+        raise ValueError(f"{name} must fit 64 bits, got {shown(value)}")
     return value
 
 
-def _cells(values: list[Any], name: str) -> NDArray[Any]:
-    cells = np.array(values)
-    if cells.dtype.kind not in "iuf" or not (cells >= 0).all():
-        raise ValueError(f"{name} must be numbers, not negative")
-    return cells
-
-
-def label_to_json(label: Any) -> Any:
+def label_to_json(label: Any, nesting: int = NESTING) -> Any:
     """Write a label: tuples as lists, dates as text with their type."""
     label = plain_value(label)
-    if isinstance(label, tuple):
-        return [label_to_json(part) for part in label]
+    if isinstance(label, tuple) and nesting:
+        return [label_to_json(part, nesting - 1) for part in label]
     if isinstance(label, float):
         return number_to_json(label) if math.isfinite(label) else {"float": str(label)}
     if isinstance(label, datetime.date):  # a datetime is one too
@@ -252,18 +426,21 @@ def label_to_json(label: Any) -> Any:
     raise TypeError(f"a label of type {type(label).__name__} cannot be saved: name labels by text, numbers or tuples")
 
 
-def label_from_json(value: Any) -> Any:
+def label_from_json(value: Any, nesting: int = NESTING) -> Any:
     """Read a label."""
-    if isinstance(value, list):
-        return tuple(label_from_json(part) for part in value)
-    if isinstance(value, dict):
+    if isinstance(value, list) and nesting:
+        return tuple(label_from_json(part, nesting - 1) for part in value)
+    if isinstance(value, dict) and len(value) == 1:
         ((kind, text),) = value.items()
-        return _TYPES[kind](text)
-    return value
+        if kind in _TYPES and isinstance(text, str):
+            return _TYPES[kind](text)
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise ValueError(f"a label must be text, a number, a date, or a list of these, got {shown(value)}")
 
 
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "float": float,
+    "float": number_from_json,
     "datetime": datetime.datetime.fromisoformat,
     "date": datetime.date.fromisoformat,
 }
@@ -287,27 +464,45 @@ def metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
     return document
 
 
-def metric_from_dict(document: dict[str, Any]) -> Metric:
+def metric_from_dict(document: Any) -> Metric:
     """Read a metric: one of surecut's by its type, a custom one by its coefficients, or by its name alone.
 
     Coefficients that are functions of the prior, unless they are linear in it, are known at the saved prior only.
     """
+    document = object_from_json(document)
+    kind, name = text_from_json(document["type"]), text_from_json(document["name"])
+    parameters = object_from_json(document["parameters"])
     ours = {type(make()).__name__: type(make()) for make in CATALOGUE.values()}
     ours |= {cls.__name__: cls for cls in WITH_PARAMETERS.values()}
-    if cls := ours.get(document["type"]):
-        return cls(**document["parameters"])
-    name, parameters = str(document["name"]), document["parameters"]
-    if document["type"] == Rate.__name__ and name in RATES:
+    if cls := ours.get(kind):
+        return cls(**{parameter: _exact(value) for parameter, value in parameters.items()})
+    if kind == Rate.__name__ and name in RATES:
         return RATES[name]
-    if document["type"] == CellRatio.__name__:
-        return LinearFractional.from_cells(**parameters, name=name)
-    if document["type"] == LinearFractional.__name__ and parameters:
-        coefficients = {key: Affine(**one) if isinstance(one, dict) else one for key, one in parameters.items()}
+    if kind == CellRatio.__name__:
+        numerator, denominator = (
+            tuple(map(_exact, list_from_json(parameters[side]))) for side in ("numerator", "denominator")
+        )
+        return CellRatio(numerator, denominator, name=name)  # type: ignore[arg-type]  # it counts the weights
+    if kind == LinearFractional.__name__ and parameters:
+        coefficients = {
+            key: Affine(**{part: finite_from_json(value) for part, value in one.items()})
+            if isinstance(one, dict)
+            else _exact(one)
+            for key, one in parameters.items()
+        }
         return LinearFractional(**coefficients, name=name)
     if "coefficients" in document:
-        a, b, prior = (document["coefficients"][key] for key in ("a", "b", "prior"))
-        return LinearFractional(*(KnownAt(one, prior) for one in (*a, *b)), name=name)
-    return UnknownMetric(str(document["name"]))
+        known = object_from_json(document["coefficients"])
+        prior = share_from_json(known["prior"])
+        six = [finite_from_json(one) for side in ("a", "b") for one in list_from_json(known[side])]
+        return LinearFractional(*(KnownAt(one, prior) for one in six), name=name)
+    return UnknownMetric(name)
+
+
+def _exact(value: Any) -> float | int:
+    """A finite number; integers stay integers."""
+    finite_from_json(value)
+    return value  # type: ignore[no-any-return]
 
 
 def constraint_to_dict(constraint: Constraint, prior: float) -> dict[str, Any]:
@@ -316,9 +511,10 @@ def constraint_to_dict(constraint: Constraint, prior: float) -> dict[str, Any]:
     return {"quantity": quantity, "sense": constraint.sense, "level": constraint.level}
 
 
-def constraint_from_dict(document: dict[str, Any]) -> Constraint:
+def constraint_from_dict(document: Any) -> Constraint:
     """Read a constraint."""
-    level, sense = number_from_json(document["level"]), str(document["sense"])
+    document = object_from_json(document)
+    level, sense = finite_from_json(document["level"]), text_from_json(document["sense"])
     return make_constraint(metric_from_dict(document["quantity"]), sense, level)
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+DOUBLED = {"'": "''"}
+DOUBLED_AND_BACKSLASHES = {"'": "''", "\\": "\\\\"}
+LIKE_IN_C = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
+"""How characters are written in a text."""
 
 
 class Dialect(NamedTuple):
@@ -19,8 +24,14 @@ class Dialect(NamedTuple):
         The quotation mark around names.
     is_number
         The condition that a score is not NaN; empty where the engine stores none.
-    has_escapes
-        Whether a backslash in a text is an escape.
+    in_text
+        How characters are written in a text.
+    in_name
+        How characters are written in a name; empty where the quotation mark is doubled, and nothing else is escaped.
+    before_backslash
+        What stands before a text with a backslash, so that no setting of the engine changes its meaning.
+    not_in_name
+        What no name may contain, since nothing can escape it.
     text
         How a text is compared exactly.
     date, timestamp
@@ -30,14 +41,19 @@ class Dialect(NamedTuple):
     double: str
     quote: str
     is_number: str = ""
-    has_escapes: bool = False
+    in_text: Mapping[str, str] = DOUBLED
+    in_name: Mapping[str, str] = {}
+    before_backslash: str = ""
+    not_in_name: str = "\0"
     text: str = "{text}"
     date: str = "DATE "
     timestamp: str = "TIMESTAMP "
 
     def name(self, column: str) -> str:
         """Quote the name of a column."""
-        return self.quote + column.replace(self.quote, self.quote * 2) + self.quote
+        _require_characters(column, "column", {"\0", self.not_in_name})
+        escapes = self.in_name or {self.quote: self.quote * 2}
+        return self.quote + _escaped(column, escapes) + self.quote
 
     def literal(self, value: Any) -> str:
         """Write a value: a text, a number, a boolean, a date or a time."""
@@ -53,27 +69,42 @@ class Dialect(NamedTuple):
         return f"{self.timestamp}'{value.isoformat(sep=' ')}'"
 
     def _quoted(self, text: str) -> str:
-        if not self.has_escapes:
-            return "'" + text.replace("'", "''") + "'"
-        for character, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
-            text = text.replace(character, escape)
-        return f"'{text}'"
+        _require_characters(text, "label", {"\0"})
+        before = self.before_backslash if "\\" in text else ""
+        return f"{before}'{_escaped(text, self.in_text)}'"
 
 
 # NaN is the largest number in DuckDB, Postgres, Snowflake and Spark, and equals itself. In BigQuery it is IEEE 754's;
 # MySQL and SQLite store none. Standard SQL has no word for it: −NaN is NaN, so that neither is at most 0, whichever way
 # an engine compares it, and of every number one of the two is. DuckDB is asked twice, for the reason that
-# `surecut.sources.columns.is_nan` gives. BigQuery and Spark read a doubled quote as two texts, and need escapes. MySQL
-# compares text without regard to case, unless it is binary.
+# `surecut.sources.columns.is_nan` gives. MySQL compares text without regard to case, unless it is binary.
+#
+# BigQuery and Spark read a doubled quote as two texts, and need escapes; in BigQuery names have the same ones. MySQL
+# and Snowflake read both, and a doubled quote ends no text even where a setting takes the meaning from backslashes.
+# Postgres has a setting that gives them one, except in E'...'. Spark replaces ${...} by its settings before it reads
+# anything, in names too: $\{ is the same text, and no such reference.
 DIALECTS = {
     "ansi": Dialect("DOUBLE PRECISION", '"', "(-{score} <= 0 OR {score} <= 0)"),
     "duckdb": Dialect("DOUBLE", '"', "NOT isnan({score}) AND exp(-abs({score})) <= 1"),
-    "postgres": Dialect("DOUBLE PRECISION", '"', "{score} <> CAST('NaN' AS DOUBLE PRECISION)"),
-    "snowflake": Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)", has_escapes=True),
+    "postgres": Dialect(
+        "DOUBLE PRECISION",
+        '"',
+        "{score} <> CAST('NaN' AS DOUBLE PRECISION)",
+        in_text=DOUBLED_AND_BACKSLASHES,
+        before_backslash="E",
+    ),
+    "snowflake": Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)", in_text=DOUBLED_AND_BACKSLASHES),
     "sqlite": Dialect("REAL", '"', date="", timestamp=""),
-    "spark": Dialect("DOUBLE", "`", "NOT isnan({score})", has_escapes=True),
-    "bigquery": Dialect("FLOAT64", "`", "NOT IS_NAN({score})", has_escapes=True, timestamp="DATETIME "),
-    "mysql": Dialect("DOUBLE", "`", has_escapes=True, text="CAST({text} AS BINARY)"),
+    "spark": Dialect("DOUBLE", "`", "NOT isnan({score})", in_text={**LIKE_IN_C, "{": "\\{"}, not_in_name="${"),
+    "bigquery": Dialect(
+        "FLOAT64",
+        "`",
+        "NOT IS_NAN({score})",
+        in_text=LIKE_IN_C,
+        in_name={**LIKE_IN_C, "`": "\\`"},
+        timestamp="DATETIME ",
+    ),
+    "mysql": Dialect("DOUBLE", "`", in_text=DOUBLED_AND_BACKSLASHES, text="CAST({text} AS BINARY)"),
 }
 
 
@@ -151,6 +182,19 @@ def _at_least(expression: str, threshold: float, dialect: Dialect) -> str:
 
 def _double(expression: str, dialect: Dialect) -> str:
     return f"CAST({expression} AS {dialect.double})"
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)
+
+
+def _require_characters(text: str, what: str, refused: set[str]) -> None:
+    """Raise where a name or a text cannot be written in SQL."""
+    for characters in refused:
+        if characters in text:
+            raise ValueError(f"the {what} {text!r} cannot be written in SQL: it contains {characters!r}; rename it")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"the {what} {text!r} cannot be written in SQL: it is not valid Unicode; rename it")
 
 
 def _kind(value: Any) -> str:

@@ -141,10 +141,14 @@ class LinearSurrogate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probabilities that the scores stand for.
 
-        Of both classes, (n, 2), or of each label, (n, m). A loss without a link has no such method.
+        Of both classes, (n, 2), or of each label, (n, m), in the scores' own dtype. A loss without a link has no such
+        method.
         """
-        probability = np.asarray(get_loss(self.loss).inverse_link(self.decision_function(X)))
-        return probability if self.multilabel_ else np.column_stack((1 - probability, probability))
+        scores = self.decision_function(X)
+        probability = np.asarray(get_loss(self.loss).inverse_link(scores))
+        if not self.multilabel_:
+            probability = np.column_stack((1 - probability, probability))
+        return probability.astype(scores.dtype, copy=False)
 
     def predict(self, X: Any) -> Any:
         """The classes that are more probable than not, or a matrix of zeros and ones; sparse if y was."""

@@ -1,0 +1,105 @@
+"""Whether the parts of a decision agree with each other: what a saved one must hold, besides its checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.averages import averaged_value, undefined_labels
+from surecut.confusion import Confusion
+from surecut.decisions.saving import UnknownMetric
+from surecut.metrics import FunctionMetric, Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+"""Values that differ by no more are equal up to rounding."""
+
+
+def require_thresholds(thresholds: ArrayLike, intervals: ArrayLike, labels: Sequence[Any] | None = None) -> None:
+    """Raise unless each threshold lies in its interval (lower, upper]; infinite ones may be all three."""
+    threshold, (lower, upper) = np.asarray(thresholds, dtype=float), np.asarray(intervals, dtype=float).T
+    inside = (lower < threshold) & (threshold <= upper)
+    if len(bad := np.flatnonzero(~(inside | (np.isinf(threshold) & (lower == threshold) & (threshold == upper))))):
+        i = bad[0]
+        raise ValueError(
+            f"the threshold{_of(labels, i)} is {threshold[i]}, outside of its interval ({lower[i]}, {upper[i]}]"
+        )
+
+
+def require_shared(
+    thresholds: NDArray[np.float64], average: str, shared_threshold: float | None, takes_it: NDArray[np.bool_]
+) -> None:
+    """Raise unless labels that share a threshold have it: some of a macro average, all of another one."""
+    if average != "macro":
+        if takes_it.any() or not (thresholds == thresholds[0]).all():
+            raise ValueError(f"the {average} average has one threshold for all labels, and these have several")
+    elif takes_it.any() and not (thresholds[takes_it] == shared_threshold).all():
+        raise ValueError("labels that take the shared threshold have another one")
+
+
+def require_prior(prior: float, confusion: Confusion) -> None:
+    """Raise unless a prior is the share of positives of a confusion matrix."""
+    if not _equal(prior, confusion.prior):
+        raise ValueError(f"the prior is {prior}, but the share of positives in the confusion matrix {confusion.prior}")
+
+
+def require_values(
+    values: ArrayLike, metric: Metric, confusion: Confusion, labels: Sequence[Any] | None = None
+) -> None:
+    """Raise unless each value is the metric of its confusion matrix, where a file holds all of the metric.
+
+    A metric that is undefined there, or lacks a class that it needs, is NaN or counts 0.
+    """
+    expected = _known(metric, lambda: np.array(metric.evaluate(confusion), dtype=float))
+    if expected is None:
+        return
+    given, undefined = np.asarray(values, dtype=float), np.zeros(len(expected), dtype=bool)
+    undefined[[i for i, _ in undefined_labels(metric, confusion, expected)]] = True
+    same = np.where(undefined, np.isnan(given) | (given == 0), _equal(given, expected))
+    if not same.all():
+        i = int(np.argmin(same))
+        raise ValueError(
+            f"the value{_of(labels, i)} is {given[i]}, but {metric.name} of its confusion matrix is {expected[i]}"
+        )
+
+
+def require_average(value: float, metric: Metric, average: str, confusion: Confusion) -> None:
+    """Raise unless a value is the average of a metric over labels; that over rows is not known."""
+    if average == "samples":
+        return
+    expected = _known(metric, lambda: averaged_value(metric, average, confusion))
+    if expected is not None and not _equal(value, expected):
+        raise ValueError(f"the value is {value}, but the {average} {metric.name} of its labels is {expected}")
+
+
+def require_rows(rows: ArrayLike, confusion: Confusion, weighted: bool, labels: Sequence[Any] | None = None) -> None:
+    """Raise unless confusion matrices count their rows; those with weights, and unknown rows (0), are not compared."""
+    count, total = np.asarray(rows), np.asarray(confusion.total, dtype=float)
+    if not ((total > 0) & np.isfinite(total)).all():
+        raise ValueError("the sum of a confusion matrix must be positive and finite")
+    if len(bad := np.flatnonzero(~(weighted | (count == 0) | _equal(count, total)))):
+        i = bad[0]
+        raise ValueError(f"the confusion matrix{_of(labels, i)} has {total[i]:g} rows, but {count[i]} were tuned on")
+
+
+def _known(metric: Metric, evaluate: Any) -> Any:
+    """What a metric evaluates to; None where a file holds not all of it."""
+    if isinstance(metric, (UnknownMetric, FunctionMetric)):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return evaluate()
+    except ValueError:  # coefficients that are known at another prior, or a metric that is undefined for all labels
+        return None
+
+
+def _equal(one: Any, other: Any) -> NDArray[np.bool_]:
+    return np.asarray(np.isclose(one, other, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
+
+
+def _of(labels: Sequence[Any] | None, i: Any) -> str:
+    return "" if labels is None else f" of the label {labels[i]!r}"

@@ -1,0 +1,3 @@
+"""Fixtures of the tests of this folder."""
+
+from engines import java_options, spark  # noqa: F401
