@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surecut.sources.column_types import BITS, Opened, Types, described, joined
+from surecut.sources.columns import not_numbers
 from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
 from surecut.sources.text_numbers import (
     BEYOND_DOUBLES,
@@ -174,7 +175,7 @@ class Files:
         if kind in (*BITS, "FLOAT", "DOUBLE", "BOOLEAN") or kind.startswith("DECIMAL"):
             return TextNumbers(self.typed(column), in_percent=False)
         if kind != TEXT:
-            raise TypeError(f"{column} must be numbers, got values of type {kind}")
+            raise not_numbers(column, kind)
         return text_numbers(column, self.ask)
 
     def ask(self, select: str, source: str | None = None) -> tuple[Any, ...]:

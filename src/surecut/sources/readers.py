@@ -122,7 +122,7 @@ class DuckReader:
         selected = []
         for name in self.columns.names:
             column = quoted(name)
-            if name == self.columns.weight or types[name].startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
+            if types[name].startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
                 column = f"CAST({column} AS DOUBLE) AS {column}"
             selected.append(column)
         return relation.project(", ".join(selected))
