@@ -264,6 +264,13 @@ def test_missing_rows_are_dropped_on_request_and_reported(engine, same):
 # Applying a cut
 
 
+def test_one_threshold_for_all_rows_is_not_applied_by_groups():
+    frame = small(g=1)
+    cut = tune_frame(frame, label="label", score="score")
+    with pytest.raises(ValueError, match="by= goes with a MultilabelCut; this cut has one threshold for all rows"):
+        apply_frame(frame, cut, score="score", by="g")
+
+
 def collected(frame):
     for name in ("collect", "compute", "df", "execute"):
         if hasattr(frame, name):
