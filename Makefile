@@ -77,7 +77,7 @@ hypofuzz: $(QUALITY)
 # What numba compiles (core/compiled.py) runs outside of Python, and cannot be measured: tests compare it with core/kernels.py.
 coverage: $(QUALITY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q tests/core tests/sources tests/contract tests/fuzz tests/tuning \
-		src/surecut/core src/surecut/sources
+		tests/test_labels.py tests/cli/test_files.py src/surecut/core src/surecut/sources
 	$(BIN)/python -m coverage report
 
 mutants: $(QUALITY)

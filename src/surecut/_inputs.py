@@ -147,6 +147,8 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
     """Finite, non-negative weights, at least one of them positive, one per row."""
     weights = as_column(sample_weight, name)
     try:
+        if weights.dtype.kind in "mM":
+            raise TypeError("got dates or durations")
         weights = weights.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be numbers ({error})") from None

@@ -234,6 +234,13 @@ def test_files_that_are_not_there(tmp_path, write):
         Table(write(b"not parquet", "table.parquet"))
 
 
+def test_a_command_without_duckdb_says_what_to_install(write, monkeypatch):
+    path = write(PLAIN)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ModuleNotFoundError, match=r"reading files needs duckdb: pip install 'surecut\[files\]'"):
+        Table(path)
+
+
 def test_text_is_copied_as_it_is_written(write, tmp_path):
     path = write("id,day,p\n007,01/02/2024,0.50\n010,,1e-3\n")
     with Table(path) as table:

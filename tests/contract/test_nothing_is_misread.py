@@ -990,3 +990,30 @@ def test_a_folder_that_no_column_is_named_like_is_a_column(tmp_path):
         (tmp_path / f"day={day}").mkdir()
         frame.to_parquet(tmp_path / f"day={day}" / "rows.parquet")
     assert len(tune_frame(str(tmp_path / "*" / "*.parquet"), label="y", score="p", by="day")) == 2
+
+
+def test_folders_some_of_which_are_named_by_numbers_are_text(tmp_path):
+    for day in ("01", "all"):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "rows.csv").write_text("y,p\n0,0.25\n1,0.75\n")
+    assert tune_frame(tmp_path, label="y", score="p", by="day").labels == ("01", "all")
+
+
+def test_unsigned_integers_of_two_sizes_are_read_in_the_larger_one(tmp_path):
+    for name, kind, scores in (("a", pyarrow.uint8(), [1, 255]), ("b", pyarrow.uint16(), [2, 60_000])):
+        table = pyarrow.table({"label": [0, 1], "score": pyarrow.array(scores, kind)})
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    cut = tune_frame(tmp_path, label="label", score="score")
+    expected = tune_threshold([0, 1, 0, 1], np.array([1, 255, 2, 60_000], dtype=np.uint16))
+    assert (cut.fingerprint, cut.threshold) == (expected.fingerprint, expected.threshold)
+
+
+@pytest.mark.parametrize("categories_first", [True, False])
+def test_a_data_set_may_have_text_and_categories(tmp_path, categories_first):
+    labels = pyarrow.array(["no", "yes"])
+    files = [labels.dictionary_encode(), labels][:: 1 if categories_first else -1]
+    for name, column in zip("ab", files, strict=True):
+        parquet.write_table(pyarrow.table({"label": column, "score": [0.25, 0.75]}), tmp_path / f"{name}.parquet")
+    options = {"label": "label", "score": "score", "pos_label": "yes"}
+    assert tune_frame(data_set.dataset(tmp_path), **options).threshold == 0.5
+    assert tune_frame(tmp_path, **options).threshold == 0.5

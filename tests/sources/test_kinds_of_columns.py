@@ -76,12 +76,6 @@ def test_a_positive_label_of_another_type_is_refused(tuned, labels, pos_label):
         tuned(label=labels, pos_label=pos_label)
 
 
-def test_weights_have_to_be_numbers():
-    frame = pa.table({"label": LABELS, "score": SCORES, "weight": ["heavy"] * len(LABELS)})
-    with pytest.raises(TypeError, match="weight must be numbers"):
-        tune_frame(frame, label="label", score="score", weight="weight")
-
-
 def test_a_frame_without_rows_is_refused(tuned):
     with pytest.raises(ValueError, match="no rows"):
         tuned(label=pa.array([], pa.int64()), score=pa.array([], pa.float64()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from surecut import apply_frame, tune_frame, tune_threshold
@@ -118,3 +121,37 @@ def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch
     monkeypatch.setattr(DuckReader, "read", read_and_remove)
     with using(kept_rows=0), pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
         tune_frame(path, label="label", score="score")
+
+
+def test_a_file_that_ends_behind_the_lines_that_settle_its_columns_is_named_once(tmp_path):
+    random = np.random.default_rng(0)
+    lines = "".join(f"{label},{score!r}\n" for label, score in enumerate(random.random(60_000).tolist()))
+    packed = gzip.compress(("label,score\n" + lines).encode())
+    (tmp_path / "rows.csv.gz").write_bytes(packed[: len(packed) * 9 // 10])
+    with pytest.raises(OSError, match=r"^cannot read .*rows.csv.gz: (?!cannot read)"):
+        tune_frame(tmp_path / "rows.csv.gz", label="label", score="score")
+
+
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        (200_000, "line 3 of .*rows.csv has 4 fields, but its header has 3"),
+        (3_000_000, "cannot read .* from line 2 on"),
+    ],
+)
+def test_the_line_to_blame_is_found_behind_a_long_text(tmp_path, length, message):
+    limit = csv.field_size_limit()
+    (tmp_path / "rows.csv").write_text(f'label,score,note\n1,0.5,"{"x" * length}"\n0,0.25,b,c\n')
+    with pytest.raises(ValueError, match=message):
+        tune_frame(tmp_path / "rows.csv", label="label", score="score")
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])
+def test_integers_of_128_bits_are_scores_where_they_are_doubles(kind):
+    query = "SELECT unnest([1, 2, {}])::" + kind + " AS score, unnest([0, 1, 1]) AS label"
+    connection = duckdb.connect()
+    cut = tune_frame(connection.sql(query.format(2**53)), label="label", score="score")
+    assert cut.interval == tune_threshold([0, 1, 1], [1.0, 2.0, 2.0**53]).interval
+    with pytest.raises(ValueError, match=f"score holds 1 numbers, such as {2**53 + 1}, that are no doubles"):
+        tune_frame(connection.sql(query.format(2**53 + 1)), label="label", score="score")

@@ -185,3 +185,10 @@ def test_a_sketch_is_added_to_and_compared_with_sketches_alone():
         sketch + 1
     assert sketch != 1
     assert sum([sketch, sketch]).rows == 2 * sketch.rows
+
+
+def test_no_rows_change_nothing():
+    sketch = sketch_of(LABELS, SCORES)
+    before = sketch.to_bytes()
+    sketch.update([], [])
+    assert sketch.to_bytes() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import warnings
 
@@ -200,6 +201,36 @@ def test_text_is_no_score(engine):
         tune_frame(engine(small(score=["a", "b", "c", "d"])), label="label", score="score")
 
 
+NO_WEIGHTS = {
+    "text": ["heavy"] * 4,
+    "digits": ["1", "2", "3", "4"],
+    "categorical": pandas.Categorical(["a", "b", "a", "b"]),
+    "dates": [datetime.datetime(2020, 1, 1)] * 4,
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "g"}, {"weights": "counts", "confidence": 0.9}], ids=str)
+@pytest.mark.parametrize("kind", NO_WEIGHTS)
+def test_weights_are_of_a_type_of_numbers(engine, kind, options):
+    if engine.name == "parquet" and kind != "dates":
+        pytest.skip("text in a file may be numbers")
+    with pytest.raises(TypeError, match=r"^w must be numbers, got values of type"):
+        tune_frame(engine(small(w=NO_WEIGHTS[kind], g=1)), label="label", score="score", weight="w", **options)
+
+
+def test_dates_are_no_weights_of_an_array():
+    dates = np.array(["2020-01-01"] * 4, dtype="M8[D]")
+    for weights in (dates, dates - dates[0]):
+        with pytest.raises(TypeError, match=r"sample_weight must be numbers .*got dates or durations"):
+            tune_threshold([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], sample_weight=weights)
+
+
+def test_weights_are_rounded_to_doubles_in_every_engine(engine):
+    frame = small(w=[2**60 + 1, 1, 2**60 + 1, 1])
+    cut = tune_frame(engine(frame), label="label", score="score", weight="w")
+    assert cut.threshold == tune_threshold(frame["label"], frame["score"], sample_weight=frame["w"]).threshold
+
+
 def test_other_things_are_no_frames(tmp_path):
     with pytest.raises(TypeError, match=r"expected a pandas, Polars, .* got list"):
         tune_frame([1, 2], label="label", score="score")
@@ -231,6 +262,13 @@ def test_missing_rows_are_dropped_on_request_and_reported(engine, same):
 
 
 # Applying a cut
+
+
+def test_one_threshold_for_all_rows_is_not_applied_by_groups():
+    frame = small(g=1)
+    cut = tune_frame(frame, label="label", score="score")
+    with pytest.raises(ValueError, match="by= goes with a MultilabelCut; this cut has one threshold for all rows"):
+        apply_frame(frame, cut, score="score", by="g")
 
 
 def collected(frame):

@@ -207,8 +207,6 @@ class Entries:
 
     def of_edges(self, per_sample: Any) -> Any:
         """What is known of each sample, for each of its edges."""
-        if self.samples == 1 or np.ndim(per_sample) == 0:
-            return per_sample
         return np.repeat(per_sample, np.diff(self.edge_starts))
 
     def of_entries(self, per_sample: Any) -> Any:

@@ -47,7 +47,7 @@ from surecut.overlap import RowSample
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.arrays import ArraySource
-from surecut.sources.columns import Columns
+from surecut.sources.columns import Columns, not_numbers
 from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, RowSource
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ class BatchSource(RowSource):
         schema = batches.schema
         self._score = ScoreColumn(schema.types[0], columns.score)
         self._label = LabelColumn(schema.types[1], LabelRule(columns.pos_label, columns.label))
+        if columns.weight is not None and not (pa.types.is_null(schema.types[2]) or _is_number(schema.types[2])):
+            raise not_numbers(columns.weight, schema.types[2])
         self._in_memory: ArraySource | None = None
         self._seen: list[RowSample] = []
         self._kernels = kernels.available(self.settings.head, self.settings)
@@ -404,7 +406,7 @@ class ScoreColumn:
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
             self.dtype = np.dtype(kind.to_pandas_dtype())
         else:
-            raise TypeError(f"{name} must be numbers, got values of type {kind}")
+            raise not_numbers(name, kind)
 
     def is_absent(self, column: pa.Array, nan_too: bool) -> pa.Array | None:
         """Which rows have no score; None where all have one. NaN is counted by the kernels where it is an error."""
@@ -516,12 +518,7 @@ class LabelColumn:
 
 
 def _label_kind(kind: pa.DataType, name: str) -> LabelKind:
-    if (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-    ):
+    if _is_number(kind):
         return LabelKind.NUMBER
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return LabelKind.TEXT
@@ -530,6 +527,11 @@ def _label_kind(kind: pa.DataType, name: str) -> LabelKind:
     if pa.types.is_nested(kind):
         raise wrong_type(name, f"values of type {kind}")
     return LabelKind.OTHER
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    is_plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return bool(is_plain or pa.types.is_decimal(kind))
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -542,10 +544,7 @@ def _absent_weights(column: pa.Array) -> pa.Array | None:
 
 
 def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:
-    try:
-        weights: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TypeError(f"{name} must be numbers ({error})") from None
+    weights: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     valid = (weights >= 0) & (weights < np.inf)
     if not valid.all():
         raise ValueError(f"{name} must be finite and not negative, got {weights[valid.argmin()]!s}")

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -31,6 +33,20 @@ class Columns:
                 near = difflib.get_close_matches(str(name), present, n=1)
                 hint = f": did you mean {near[0]!r}?" if near else f", which has {', '.join(map(repr, present[:20]))}"
                 raise ValueError(f"there is no column {name!r} in the frame{hint}")
+
+    def require_number_weights(self, schema: Any) -> None:
+        """Raise where weights are of a type, in a schema of narwhals, that other libraries turn into numbers or not."""
+        if self.weight is None:
+            return
+        kind = schema[self.weight]
+        is_text = kind in (nw.String, nw.Categorical, nw.Enum, nw.Binary)
+        if is_text or kind.is_temporal() or kind.is_nested():  # what is of no type at all may hold numbers
+            raise not_numbers(self.weight, kind)
+
+
+def not_numbers(name: str, kind: Any) -> TypeError:
+    """What is wrong with a column of another type."""
+    return TypeError(f"{name} must be numbers, got values of type {kind}")
 
 
 def is_nan(value: Any) -> Any:

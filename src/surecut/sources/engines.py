@@ -30,7 +30,7 @@ from surecut.core.tally import ScoreTally
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
-from surecut.sources.columns import Columns, is_nan
+from surecut.sources.columns import Columns, is_nan, not_numbers
 from surecut.sources.engine_tables import table_beside
 from surecut.sources.labels import LabelSource
 
@@ -90,6 +90,7 @@ class EngineRows:
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
+        self.columns.require_number_weights(self._schema)
 
     @cached_property
     def _schema(self) -> Any:
@@ -107,7 +108,7 @@ class EngineRows:
             return np.dtype(np.float32)
         if kind.is_numeric():
             return np.dtype(np.float64)
-        raise TypeError(f"{self.columns.score} must be numbers, got values of type {kind}")
+        raise not_numbers(self.columns.score, kind)
 
     @property
     def weighted(self) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from surecut.core.settings import settings
 from surecut.sources.column_types import BITS, Opened, Types, described, joined
+from surecut.sources.columns import not_numbers
 from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
 from surecut.sources.text_numbers import (
     BEYOND_DOUBLES,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SNIFFED_LINES = 30_000
 """Lines of a CSV file: DuckDB finds its delimiter by some 20,000, and itself complains of a line further down."""
+LONGEST_LINE = 2_000_000
+"""Bytes of a line that DuckDB reads; Python's own limit is less."""
 SAMPLED_ROWS = 2_000
 """Rows by which most columns are known not to be of a type."""
 TEXT = "VARCHAR"
@@ -83,8 +86,6 @@ class Files:
 
         try:
             yield
-        except FileNotFoundError:
-            raise
         except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
             if str(error).startswith(self._refusal):
                 raise
@@ -175,7 +176,7 @@ class Files:
         if kind in (*BITS, "FLOAT", "DOUBLE", "BOOLEAN") or kind.startswith("DECIMAL"):
             return TextNumbers(self.typed(column), in_percent=False)
         if kind != TEXT:
-            raise TypeError(f"{column} must be numbers, got values of type {kind}")
+            raise not_numbers(column, kind)
         return text_numbers(column, self.ask)
 
     def ask(self, select: str, source: str | None = None) -> tuple[Any, ...]:
@@ -317,6 +318,7 @@ def _require_even_lines(path: str, name: str, most: int | None) -> None:
         first = text.readline()
         mark = max(DELIMITERS, key=first.count)
         lines = csv.reader(chain([first], text), delimiter=mark)
+        limit = csv.field_size_limit(LONGEST_LINE)
         try:
             expected = len(next(lines))
             for fields in islice(lines, most):
@@ -327,6 +329,8 @@ def _require_even_lines(path: str, name: str, most: int | None) -> None:
                     )
         except csv.Error as error:
             raise ValueError(f"cannot read {name} from line {lines.line_num} on: {error}") from None
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _fields(number: int) -> str:

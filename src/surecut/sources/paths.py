@@ -53,8 +53,6 @@ def files_of(path: str) -> list[str]:
         return [path]
     if os.path.isdir(path):
         return _files_in(path)
-    if os.path.exists(path):
-        return [path]  # a pipe
     found = _matching(path)
     if not found:
         raise FileNotFoundError(f"{'no file matches' if glob.has_magic(path) else 'there is no file'} {path}")

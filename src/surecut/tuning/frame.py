@@ -193,12 +193,14 @@ def tune_frame(
 def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | list[MultilabelCut]:
     """What `tune_frame` does with a request: a cut for each of its metrics."""
     with _opened(frame) as opened:
-        require_counted(opened, columns, request)
         if not columns.by:
-            return tune(_source(opened, columns, request), request)
+            source = _source(opened, columns, request)
+            require_counted(opened, columns, request)
+            return tune(source, request)
         from surecut.sources.engines import EngineGroups
 
         groups = EngineGroups(_engine_rows(opened, columns, request))
+        require_counted(opened, columns, request)
         return tune_labels(groups, request, groups.names)
 
 
@@ -406,6 +408,7 @@ def _readers(what: str, *needed: str) -> Any:
 def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: Request) -> ArraySource:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
+    columns.require_number_weights(frame.schema)
     if not len(frame):
         raise ValueError("the frame holds no rows: at least one is needed")
     gone = np.zeros(len(frame), dtype=bool)
