@@ -135,16 +135,16 @@ class Entries:
     def edges(self) -> Confusion:
         """The confusion of every edge."""
         if self.samples > 1 and not self.in_floats:
-            return self.edges_at(np.arange(len(self) + self.samples))
+            every = np.arange(len(self) + self.samples)
+            return self.edges_at(every, self.of_edges(np.arange(self.samples)))
         tp, fp = (self._accepted(column) for column in (1, 0))
         fn, tn = (self._rejected(column, above) for column, above in ((1, tp), (0, fp)))
         return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
 
-    def edges_at(self, which: NDArray[np.int64]) -> Confusion:
-        """The confusion of some edges. Those of counts are looked up without computing all others."""
+    def edges_at(self, which: NDArray[np.int64], sample: NDArray[np.int64]) -> Confusion:
+        """The confusion of some edges of some samples. Those of counts are looked up without computing all others."""
         if self.samples == 1 or self.in_floats:
             return self.edges[which]
-        sample = np.searchsorted(self.edge_starts, which, side="right") - 1
         position, first, end = which - sample, self.starts[sample], self.starts[sample + 1]
         (fp, tn), (tp, fn) = (
             (above[position] - above[first], above[end] - above[position] + absent[sample])

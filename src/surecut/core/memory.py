@@ -13,6 +13,9 @@ from surecut.core.settings import settings
 SCORES = 4
 """So many times more scores than bins are judged one by one: scores hide nothing, and need no bounds."""
 
+MANY_SCORES = 64
+"""The same for each of many samples, whose groups are made and opened together."""
+
 
 class Memory:
     """Fine entries in groups of neighbours. Most groups can hide no best cut, and are never opened.
@@ -73,7 +76,7 @@ class Counted:
     def count(self, every: bool = False) -> Entries:
         """All entries, in groups where samples are large: the bounds of groups tell little of a small one."""
         entries = self._entries
-        few = SCORES * self._group**2 * entries.samples
+        few = (SCORES if entries.samples == 1 else MANY_SCORES * entries.samples) * self._group**2
         return entries if every or not self.refines or len(entries) <= few else self._memory.grouped(entries)
 
     def refine(self, wide: Entries) -> Entries:

@@ -230,7 +230,7 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     if len(wide):
         sample = entries.sample_of(wide)
         below = wide + 1 + sample  # the edge below each of them
-        bounds = objective.bounds(entries.edges_at(below - 1), entries.edges_at(below))
+        bounds = objective.bounds(entries.edges_at(below - 1, sample), entries.edges_at(below, sample))
         hides = np.where(below <= peak[sample], bounds >= least[sample], bounds > best[sample])
         unresolved[wide[hides]] = True
         np.maximum.at(bound, sample[hides], bounds[hides])
@@ -288,7 +288,8 @@ def _tried_edges(entries: Entries, objective: Objective) -> Tried:
             below = some + 1 + entries.sample_of(some)
             places = np.searchsorted(below, first) + np.arange(entries.samples)
             asked = np.insert(below, places - np.arange(entries.samples), first)
-            found = objective.metric_values(entries.edges_at(asked))
+            sample = np.repeat(np.arange(entries.samples), np.diff(places, append=len(asked)))
+            found = objective.metric_values(entries.edges_at(asked, sample))
             if not np.isnan(found).any():
                 return Tried(np.maximum(found, LOWEST), places, asked)
     return Tried(objective.values(entries.edges), first)
@@ -319,13 +320,14 @@ class Placed(NamedTuple):
 
 def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) -> Placed:
     """The cuts at some edges, one of each sample, whose entries on both sides are exact."""
-    position = winner - np.arange(entries.samples)
+    sample = np.arange(entries.samples)
+    position = winner - sample
     upper, lower = np.full((2, entries.samples), np.inf)
     lower[:] = -np.inf
     accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
     upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
     lower[rejects] = scores_of_keys(entries.high[position[rejects]])
-    return Placed(entries.edges_at(winner), places(lower, upper, dtype), lower, upper)
+    return Placed(entries.edges_at(winner, sample), places(lower, upper, dtype), lower, upper)
 
 
 def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
