@@ -7,6 +7,7 @@ import pytest
 from surecut import tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
+from surecut.sources.batches import BatchSource
 from surecut.sources.readers import DuckReader
 
 duckdb = pytest.importorskip("duckdb")
@@ -48,6 +49,24 @@ def test_sorted_rows_give_the_same_cut(make, same):
     with using(head=10_000):
         cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
     same.cut(cut, tune_threshold(frame["label"], frame["score"]))
+
+
+def test_candidate_rows_are_kept_by_the_pass_that_counts_them(monkeypatch, make, same):
+    """The first rows are unlike the others, so that none that matters is kept by the first pass."""
+    kept = []
+    count_parts = BatchSource.count_parts
+
+    def noted(self, parts, keep):
+        counts = count_parts(self, parts, keep)
+        kept.append(keep and self.kept is not None)
+        return counts
+
+    monkeypatch.setattr(BatchSource, "count_parts", noted)
+    frame = make.many(100_000).sort_values("score", ascending=False)
+    with using(head=10_000, sorted_at_once=2, kept_share=1e-4):
+        cut = tune_frame(duckdb.connect().from_df(frame), label="label", score="score")
+    same.cut(cut, tune_threshold(frame["label"], frame["score"]))
+    assert any(kept)
 
 
 def test_a_source_that_changes_between_passes_is_noticed(in_small_steps):

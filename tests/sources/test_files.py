@@ -1,0 +1,33 @@
+"""Files as DuckDB reads them: corners that the comparison of entry points does not reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surecut import tune_frame
+
+pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def test_folders_whose_names_are_no_common_type_are_text(tmp_path):
+    for day in ("1", "all"):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "rows.csv").write_text("y,p\n0,0.1\n1,0.8\n1,0.4\n0,0.3\n")
+    assert tune_frame(tmp_path, label="y", score="p", by="day").labels == ("1", "all")
+
+
+def test_a_broken_page_is_explained_once(tmp_path):
+    """Text scores are looked at as a whole, within the reading of the rows: its error is not explained again."""
+    path = tmp_path / "rows.parquet"
+    scores = [f"{score:.17f}" for score in np.random.default_rng(0).random(5_000)]
+    pq.write_table(pa.table({"y": [0, 1] * 2_500, "p": scores}), path, compression="zstd", use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 2_000] = bytes(2_000)
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="cannot read") as error:
+        tune_frame(path, label="y", score="p")
+    assert str(error.value).count("cannot read") == 1
