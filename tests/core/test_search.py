@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from surecut import InfeasibleError, ScoreTally, tune_threshold
 from surecut.core.kernels import NumpyKernels
+from surecut.core.search import SourceChangedError
 from surecut.core.settings import Settings, using
 from surecut.metrics import CATALOGUE, LinearFractional, get_metric
 from surecut.sources import arrays, rows
@@ -315,7 +316,7 @@ def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):
 def test_a_flat_curve_is_sorted_after_the_first_bins(monkeypatch):
     scores, labels = np.linspace(0, 1, 200_000), np.arange(200_000) % 2
     passes = []
-    for name in ("histogram", "count_parts", "extent", "collect"):
+    for name in ("histogram", "count_parts", "extent", "collect", "tally"):
         method = getattr(arrays.ArraySource, name)
 
         def noted(source, *args, name=name, method=method):
@@ -324,7 +325,7 @@ def test_a_flat_curve_is_sorted_after_the_first_bins(monkeypatch):
 
         monkeypatch.setattr(arrays.ArraySource, name, noted)
     cut = tune_threshold(labels, scores, metric="am")
-    assert passes == ["histogram", "collect"]
+    assert passes == ["histogram", "tally"]
     assert cut == ScoreTally.from_scores(labels, scores).best_cut("am")
 
 
@@ -456,3 +457,19 @@ def test_no_threshold_does_better(rows, name):
     assert metric.score(labels, cut.predict(scores)) == cut.value
     for threshold in scores:
         assert metric.score(labels, scores >= threshold) <= cut.value * (1 + 1e-12) + 1e-300
+
+
+def test_a_flat_curve_of_weighted_rows_is_sorted_too():
+    random = np.random.default_rng(0)
+    scores, labels, weights = np.linspace(0, 1, 50_000), np.arange(50_000) % 2, random.random(50_000) * 1e3
+    cut = tune_threshold(labels, scores, metric="am", sample_weight=weights)
+    expected = ScoreTally.from_scores(labels, scores, sample_weight=weights).best_cut("am")
+    assert cut.threshold == expected.threshold
+
+
+def test_rows_that_change_before_they_are_sorted_are_noticed(monkeypatch):
+    scores, labels = np.linspace(0, 1, 50_000), np.arange(50_000) % 2
+    fewer = ScoreTally.from_scores(labels[1:], scores[1:])
+    monkeypatch.setattr(arrays.ArraySource, "tally", lambda source: fewer)
+    with pytest.raises(SourceChangedError):
+        tune_threshold(labels, scores, metric="am")

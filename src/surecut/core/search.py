@@ -44,11 +44,11 @@ class Source(Protocol):
     def count(self, every: bool = False) -> Entries:
         """All rows, at a first resolution, or by every distinct score. Checks labels, scores and weights."""
 
-    def refine(self, wide: Entries) -> Entries:
+    def refine(self, wide: Entries) -> Entries | None:
         """What some entries consist of: a sample for each of them, in their order.
 
         Entries that are one score or a single row come with exact ends. Some may be returned as they are, if others are
-        refined.
+        refined. None where it is quicker to count all rows by every distinct score.
         """
 
 
@@ -132,6 +132,11 @@ def resolved(source: Source, share: int, thresholds: Sequence[float] = ()) -> En
 def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:
     wide = entries[which]
     finer = source.refine(wide)
+    if finer is None:
+        every = source.count(every=True)
+        if not np.array_equal(every.rows.sum(axis=0), entries.rows.sum(axis=0)):
+            raise SourceChangedError
+        return every
     require_same_rows(finer, wide.rows)
     return entries.spliced(which, finer)
 

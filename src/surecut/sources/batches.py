@@ -191,7 +191,7 @@ class BatchSource(RowSource):
         self._head = head
         return super().count()
 
-    def refine(self, wide: Entries) -> Entries:
+    def refine(self, wide: Entries) -> Entries | None:
         return super().refine(wide) if self._in_memory is None else self._in_memory.refine(wide)
 
     def histogram(self) -> Histogram:

@@ -193,8 +193,11 @@ class RowSource(ABC):
         self._tally, self._rows = tally, int(tally.rows.sum())
         return tally
 
-    def refine(self, wide: Entries) -> Entries:
-        """Open groups, draw bins in to the scores that occur, divide them, or sort their rows if these are few."""
+    def refine(self, wide: Entries) -> Entries | None:
+        """Open groups, draw bins in to the scores that occur, divide them, or sort their rows if these are few.
+
+        On a flat curve nearly all rows would be sorted: then all are.
+        """
         if (opened := self._memory.opened(wide)) is not None:
             return opened
         low, high = np.ascontiguousarray(wide.low[::-1]), np.ascontiguousarray(wide.high[::-1])
@@ -203,15 +206,16 @@ class RowSource(ABC):
         rows = int(wide.rows.sum())
         are_most = self.sorts_flat_curves and rows * self.settings.flat_share > self._rows
         # many narrow bins tell little, or neither bins nor their parts do
-        is_flat = are_most and (self._divides or len(wide) >= self.settings.flat_bins)
+        if are_most and (self._divides or len(wide) >= self.settings.flat_bins):
+            return None
         few = max(self.settings.sorted_at_once, min(self._rows // self.settings.sorted_share, self.settings.kept_rows))
-        if rows > few and not is_flat:
+        if rows > few:
             if not wide.exact.all() and not are_most:
                 return self._drawn_in(wide)
             return self._divided(wide, keep=False)
-        if rows > self.settings.sorted_at_once and not is_flat and wide.is_wide.all():
+        if rows > self.settings.sorted_at_once and wide.is_wide.all():
             return self._divided(wide, keep=True)
-        return self._in_scores(wide, self.collect(low, high), in_groups=not is_flat)
+        return self._in_scores(wide, self.collect(low, high))
 
     def _drawn_in(self, wide: Entries) -> Entries:
         """The entries with ends that are scores."""
@@ -251,10 +255,10 @@ class RowSource(ABC):
         ]
         return Parts.of(first, last, np.array(shift, dtype=np.uint64))
 
-    def _in_scores(self, wide: Entries, tally: ScoreTally, in_groups: bool = True) -> Entries:
-        """The entries by distinct score, in groups of neighbours, unless it is known that most would be opened."""
-        entries = Entries.scores(tally.keys, tally.rows, tally.weight, starts=_starts_within(wide, tally.keys))
-        return self._memory.grouped(entries) if in_groups else entries
+    def _in_scores(self, wide: Entries, tally: ScoreTally) -> Entries:
+        """The entries by distinct score, in groups of neighbours."""
+        starts = _starts_within(wide, tally.keys)
+        return self._memory.grouped(Entries.scores(tally.keys, tally.rows, tally.weight, starts=starts))
 
 
 def _starts_within(wide: Entries, low: NDArray[np.uint64]) -> NDArray[np.int64]:
