@@ -41,4 +41,4 @@ def differences(groups: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(differences(sys.argv[1:])))
+    sys.exit("\n".join(differences(sys.argv[1:])) or None)
