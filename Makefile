@@ -128,4 +128,4 @@ bench: $(DEVELOP)
 	$(BIN)/python benchmarks/readme_table.py
 
 clean:
-	rm -rf $(VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants
+	rm -rf $(VENV) $(FLOORS_VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants

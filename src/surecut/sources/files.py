@@ -18,7 +18,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surecut.sources.column_types import BITS, Opened, Types, described, joined
+from surecut.sources.column_types import BITS, NOTHING, Opened, Types, described, joined
 from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
 from surecut.sources.text_numbers import (
     BEYOND_DOUBLES,
@@ -248,7 +248,13 @@ class Files:
         ordered = self.files if set(self.files) == set(schemas) else list(schemas)
         runs = [list(run) for _, run in groupby(ordered, key=schemas.__getitem__)]
         sources = [self._source_of(run, options) for run in runs]
-        return joined(runs, sources, [described(self.connection, source) for source in sources])
+        found = []
+        for run, source in zip(runs, sources, strict=True):
+            # A column of PyArrow's type null is one of integers for DuckDB before 2.0
+            nulls = {name for name, *_, logical_type in schemas[run[0]] if logical_type == "NullType()"}
+            types = described(self.connection, source)
+            found.append({name: NOTHING if name in nulls else kind for name, kind in types.items()})
+        return joined(runs, sources, found)
 
     def _source_of(self, files: Sequence[str], options: str) -> str:
         return f"read_{self.kind}({names_sql(files)}{options})"
