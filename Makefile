@@ -8,14 +8,22 @@ READY := $(VENV)/.surecut-ready
 DEVELOP := $(VENV)/.surecut-develop
 DOCS := $(VENV)/.surecut-docs
 QUALITY := $(VENV)/.surecut-quality
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+FLOORS_VENV := .venv-floors
+FLOORS := $(FLOORS_VENV)/.surecut-ready
+WORKERS ?= 2
+EXTRAS := fast,files,cli,plots,report
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help install demo test test-guarantees fuzz hypofuzz coverage mutants lint docs bench clean
+# The oldest Python that pyproject.toml allows
+OLDEST_PYTHON ?= python3.11
+
+.PHONY: help install demo test test-floors test-guarantees fuzz hypofuzz coverage mutants lint docs bench clean
 
 help:
 	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
 	@echo "make test     set up .venv and run all tests"
+	@echo "make test-floors  run all tests in .venv-floors: Python 3.11, and of each library the lowest version that pyproject.toml allows"
 	@echo "make fuzz     compare 50,000 drawn cuts of every path with trying each threshold in exact fractions (some minutes)"
 	@echo "make hypofuzz  the same cases chosen by coverage, under HypoFuzz; until it is stopped"
 	@echo "make coverage  branches of the core and of the sources that tests take; fails below 100 %"
@@ -25,7 +33,7 @@ help:
 	@echo "make docs     build the documentation into docs/_build/html, offline, warnings as errors"
 	@echo "make bench    speed beside the peers and the physical limit (about half an hour)"
 	@echo "make install  only set up .venv, for all of these but docs and bench"
-	@echo "make clean    remove .venv and caches"
+	@echo "make clean    remove .venv, .venv-floors and caches"
 
 install: $(DEVELOP)
 
@@ -38,7 +46,7 @@ $(READY): pyproject.toml
 	@echo "setting up $(VENV) with $(PYTHON): a minute or so"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --upgrade "pip>=25.1"
-	@$(PIP) --editable ".[fast,files,cli,plots,report]"
+	@$(PIP) --editable ".[$(EXTRAS)]"
 	@touch $(READY)
 
 $(DEVELOP): $(READY)
@@ -63,7 +71,22 @@ demo: $(READY)
 	@$(BIN)/surecut demo
 
 test: $(DEVELOP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# The environment is always made from nothing: an installer keeps the versions that it finds.
+$(FLOORS): pyproject.toml .ci/check_floors.py
+	@command -v $(OLDEST_PYTHON) >/dev/null || { echo "$(OLDEST_PYTHON) is not installed: say where Python 3.11 is: make OLDEST_PYTHON=/path/to/python3.11 test-floors" >&2; exit 1; }
+	@rm -rf $(FLOORS_VENV)
+	@echo "setting up $(FLOORS_VENV) with $(OLDEST_PYTHON): a minute or two"
+	@$(OLDEST_PYTHON) -m venv $(FLOORS_VENV)
+	@$(FLOORS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(FLOORS_VENV)/bin/uv pip install --quiet --python $(FLOORS_VENV)/bin/python --resolution lowest-direct \
+		--editable ".[$(EXTRAS),study,spark,dask]" --group test
+	@$(FLOORS_VENV)/bin/python .ci/check_floors.py test
+	@touch $(FLOORS)
+
+test-floors: $(FLOORS)
+	$(FLOORS_VENV)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # More of the same: make fuzz FUZZ="--runs 200000 --seed 1"; one case again: make fuzz FUZZ="--replay search/0/17/3".
 FUZZ ?= --runs 50000
@@ -105,4 +128,4 @@ bench: $(DEVELOP)
 	$(BIN)/python benchmarks/readme_table.py
 
 clean:
-	rm -rf $(VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants
+	rm -rf $(VENV) $(FLOORS_VENV) docs/_build docs/_made docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants

@@ -81,6 +81,7 @@ def spark_session():
     builder = sql.SparkSession.builder.master("local[2]").appName("surecut")
     settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "driver.memory": "1g", "log.level": "ERROR"}
     settings |= {"driver.extraJavaOptions": JAVA_OPTIONS, "ui.showConsoleProgress": "false"}
+    settings |= {"sql.execution.arrow.pyspark.enabled": "true"}  # Spark 4.0 makes doubles of float32 without it
     for name, value in settings.items():
         builder = builder.config(f"spark.{name}", value)
     return builder.getOrCreate()

@@ -20,6 +20,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from estimator_checks import BROKEN_CHECKS
 from surecut import MultilabelCut, PlugInClassifier, tune_thresholds
 
 X, Y = make_multilabel_classification(n_samples=300, n_features=8, n_classes=4, n_labels=2, random_state=0)
@@ -37,7 +38,10 @@ MODELS = {
 
 
 @pytest.mark.filterwarnings("ignore::surecut.PositiveClassWarning")  # 1 and 2, and text, are what the checks have
-@parametrize_with_checks([PlugInClassifier(DecisionTreeClassifier(random_state=0), cv=1 / 3, random_state=0)])
+@parametrize_with_checks(
+    [PlugInClassifier(DecisionTreeClassifier(random_state=0), cv=1 / 3, random_state=0)],
+    expected_failed_checks=lambda estimator: BROKEN_CHECKS,
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

@@ -310,8 +310,8 @@ def offline(monkeypatch):
 
     connect = files.connected
 
-    def connected(in_order=False):
-        connection = connect(in_order)
+    def connected(*options, **named):
+        connection = connect(*options, **named)
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
             connection.execute(f"SET {setting} = false")
         return connection

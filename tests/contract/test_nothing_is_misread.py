@@ -320,7 +320,7 @@ THRESHOLDS = [0.5, -3.25, math.inf, -math.inf, 1e300]
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_predict_refuses_a_missing_score_or_takes_it_for_negative(threshold):
     cut = cut_at(threshold)
-    for scores in (WITH_GAPS, pandas.Series(WITH_GAPS).convert_dtypes(), [*map(float, WITH_GAPS[:2]), None]):
+    for scores in (WITH_GAPS, pandas.Series(WITH_GAPS, dtype="Float64"), [*map(float, WITH_GAPS[:2]), None]):
         with pytest.raises(ValueError, match=r"holds NaN in 1 of .* rows.*missing=\"negative\""):
             cut.predict(scores)
         given = [np.nan if s is None or s is pandas.NA else s for s in scores]

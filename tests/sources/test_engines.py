@@ -94,7 +94,8 @@ def test_spark_connect_gives_the_same_cut(tmp_path, sample_of, java_options):
     module, cut = json.loads(result.read_text())
     assert "connect" in module
     expected = tune_threshold(sample.labels, sample.scores).to_dict()
-    assert {**cut, "tuning": None} == {**expected, "tuning": None}
+    ignored = {"tuning": None, "checksum": None}  # an engine does not name its rows
+    assert cut | ignored == expected | ignored
 
 
 def test_dask_gives_the_same_cut(dask_frames, sample_of, make, same, shipped):

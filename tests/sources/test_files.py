@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surecut import tune_frame
+from surecut.core.settings import using
 
 pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
@@ -31,3 +32,11 @@ def test_a_broken_page_is_explained_once(tmp_path):
     with pytest.raises(OSError, match="cannot read") as error:
         tune_frame(path, label="y", score="p")
     assert str(error.value).count("cannot read") == 1
+
+
+def test_a_lack_of_memory_is_not_told_as_a_broken_file(tmp_path):
+    path = tmp_path / "rows.parquet"
+    random = np.random.default_rng(0)
+    pq.write_table(pa.table({"y": random.integers(0, 2, 300_000), "p": random.random(300_000)}), path)
+    with using(duckdb_memory="1MB"), pytest.raises(MemoryError, match="not enough memory"):
+        tune_frame(path, label="y", score="p")

@@ -176,7 +176,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     try:
         with _stopped_by_hand():
             yield
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
         if context.obj:
             raise
         said = in_options(sentence(error))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surecut.core.settings import settings
-from surecut.sources.column_types import BITS, Opened, Types, described, joined
+from surecut.sources.column_types import BITS, NOTHING, Opened, Types, described, joined
 from surecut.sources.columns import not_numbers
 from surecut.sources.paths import files_of, is_remote, kind_of, names_sql
 from surecut.sources.text_numbers import (
@@ -70,7 +70,7 @@ class Files:
         self.name = path if name is None else name
         self.files = files_of(path)
         self.kind = kind_of(self.files, self.name)
-        self.connection = connected(in_order)
+        self.connection = connected(in_order, limited=self.kind != "json")
         self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
@@ -98,6 +98,8 @@ class Files:
     def explained(self, error: Exception) -> Exception:
         """What to say of files that cannot be read: which line is to blame, if one is, or what DuckDB says."""
         message = str(error)
+        if message.startswith("Out of Memory"):
+            return MemoryError(f"DuckDB has not enough memory, or space for temporary files, to read {self.name}")
         if BEYOND_DOUBLES in message:
             sentence = next(line for line in message.splitlines() if BEYOND_DOUBLES in line)
             return ValueError(re.sub(r"^.*Error: ", "", sentence))
@@ -250,7 +252,13 @@ class Files:
         ordered = self.files if set(self.files) == set(schemas) else list(schemas)
         runs = [list(run) for _, run in groupby(ordered, key=schemas.__getitem__)]
         sources = [self._source_of(run, options) for run in runs]
-        return joined(runs, sources, [described(self.connection, source) for source in sources])
+        found = []
+        for run, source in zip(runs, sources, strict=True):
+            # A column of PyArrow's type null is one of integers for DuckDB before 2.0
+            nulls = {name for name, *_, logical_type in schemas[run[0]] if logical_type == "NullType()"}
+            types = described(self.connection, source)
+            found.append({name: NOTHING if name in nulls else kind for name, kind in types.items()})
+        return joined(runs, sources, found)
 
     def _source_of(self, files: Sequence[str], options: str) -> str:
         return f"read_{self.kind}({names_sql(files)}{options})"
@@ -292,14 +300,18 @@ def _is_of_type(column: str, kind: str) -> str:
     return f"(coalesce({text}, '') = '' OR {same})"
 
 
-def connected(in_order: bool = False) -> duckdb.DuckDBPyConnection:
-    """A database in memory, with temporary files where the system has them."""
+def connected(in_order: bool = False, limited: bool = True) -> duckdb.DuckDBPyConnection:
+    """A database in memory, with temporary files where the system has them, beyond a limit.
+
+    The buffers of DuckDB's reader of JSON cannot be written to files: with many files they exceed a limit.
+    """
     try:
         import duckdb
     except ModuleNotFoundError:
         raise ModuleNotFoundError("reading files needs duckdb: pip install 'surecut[files]'") from None
     connection = duckdb.connect(config={"temp_directory": tempfile.gettempdir()})
-    connection.execute(f"SET memory_limit = '{settings().duckdb_memory}'")
+    if limited:
+        connection.execute(f"SET memory_limit = '{settings().duckdb_memory}'")
     connection.execute(f"SET preserve_insertion_order = {str(in_order).lower()}")
     connection.execute("SET enable_progress_bar = false")  # it would write into the output
     return connection

@@ -91,12 +91,12 @@ class DuckReader:
 
     def _require_doubles(self) -> None:
         """Raise where scores that have no NumPy dtype have no doubles of their own either."""
-        types = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        types = _types(self.relation)
         name, kind = self.columns.score, types[self.columns.score]
         column = quoted(name)
-        if kind.startswith("DECIMAL") and int(kind.removeprefix("DECIMAL(").partition(",")[0]) > EXACT_DIGITS:
+        if _is_wide_decimal(kind):
             digits = f"replace(CAST(abs({column}) AS VARCHAR), '.', '')"
-            again = f"CAST(CAST({column} AS DOUBLE) AS VARCHAR)"
+            again = f"CAST({_as_double(column, kind)} AS VARCHAR)"
             # the shortest text of the double, without an exponent as far as the type has digits
             is_other = f"TRY_CAST({again} AS {kind}) IS DISTINCT FROM {column}"
             is_inexact = f"{column} IS NOT NULL AND length(trim({digits}, '0')) > {EXACT_DIGITS} AND {is_other}"
@@ -113,17 +113,18 @@ class DuckReader:
         relation = self.relation
         if within is not None:
             low, high = map(_double, within)
-            relation = relation.filter(f"CAST({quoted(self.columns.score)} AS DOUBLE) BETWEEN {low} AND {high}")
+            score = _as_double(quoted(self.columns.score), _types(relation)[self.columns.score])
+            relation = relation.filter(f"{score} BETWEEN {low} AND {high}")
         yield from arrow_reader(self._selected(relation))
 
     def _selected(self, relation: Any) -> Any:
         """The columns; numbers that have no NumPy dtype become doubles here, so that all passes see the same ones."""
-        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        types = _types(relation)
         selected = []
         for name in self.columns.names:
             column = quoted(name)
             if types[name].startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
-                column = f"CAST({column} AS DOUBLE) AS {column}"
+                column = f"{_as_double(column, types[name])} AS {column}"
             selected.append(column)
         return relation.project(", ".join(selected))
 
@@ -233,6 +234,20 @@ def arrow_reader(relation: Any) -> pa.RecordBatchReader:
     if hasattr(relation, "to_arrow_reader"):
         return relation.to_arrow_reader(settings().batch)
     return relation.fetch_arrow_reader(settings().batch)  # pragma: no cover  # DuckDB before 1.5
+
+
+def _types(relation: Any) -> dict[str, str]:
+    """The columns of a DuckDB relation, and their types."""
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+
+def _is_wide_decimal(kind: str) -> bool:
+    return kind.startswith("DECIMAL") and int(kind.removeprefix("DECIMAL(").partition(",")[0]) > EXACT_DIGITS
+
+
+def _as_double(column: str, kind: str) -> str:
+    """A number as a double; DuckDB before 2.0 rounds a decimal of many digits twice, but its text once."""
+    return f"CAST({f'CAST({column} AS VARCHAR)' if _is_wide_decimal(kind) else column} AS DOUBLE)"
 
 
 def _double(number: float) -> str:
