@@ -172,8 +172,26 @@ class PercentWarning(UserWarning):
 
 def open_data_set(data_set: Any, needed: Iterable[str] | None = None) -> Any:
     """A relation over a PyArrow data set; types have to fit in the columns that are `needed`, if not in all."""
-    _require_wide_types(data_set, data_set.schema.names if needed is None else needed)
-    return connected().from_arrow(data_set)
+    names = data_set.schema.names
+    columns = names if needed is None or not {*needed} <= {*names} else list(dict.fromkeys(needed))
+    _require_wide_types(data_set, columns)
+    return connected().from_arrow(_read_by_batches(data_set, columns))
+
+
+def _read_by_batches(data_set: Any, columns: list[str]) -> Any:
+    """Parquet files that are read a few batches ahead; PyArrow reads whole files ahead otherwise."""
+    from pyarrow import dataset
+
+    if not isinstance(getattr(data_set, "format", None), dataset.ParquetFileFormat):
+        return data_set
+    options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    return data_set.scanner(
+        columns=columns,
+        batch_size=settings().batch,
+        batch_readahead=2,
+        fragment_readahead=1,
+        fragment_scan_options=options,
+    )
 
 
 def _require_wide_types(data: Any, columns: Iterable[str]) -> None:
