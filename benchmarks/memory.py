@@ -1,7 +1,7 @@
 """Memory and time of each command on rows that need not fit in memory: the largest resident set of its process.
 
-``python benchmarks/memory.py`` draws 5·10⁷ rows into a Parquet file (430 MB) in a temporary folder, runs each command in
-a process of its own, and writes benchmarks/results/memory.md. ``--rows`` draws another number.
+``python benchmarks/memory.py`` draws 5·10⁷ rows into a Parquet file in a temporary folder, runs each command in a process
+of its own, and writes benchmarks/results/memory.md. ``--rows`` draws another number.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def main() -> None:
             print(lines[-1], flush=True)
     text = (
         "# Memory of each command\n\n"
-        f"Written by `python benchmarks/memory.py`: {rows:,} rows of float64 scores, {GROUPS} groups, a Parquet file of "
-        f"{size:.0f} MB. The largest resident set of the process, in GB; the target is below {LIMIT} GB.\n\n"
+        f"Written by `python benchmarks/memory.py`: {rows:,} rows of float64 scores, {GROUPS} groups, a Parquet file "
+        f"of {size:.0f} MB. The largest resident set of the process, in GB; the target is below {LIMIT} GB.\n\n"
         "| command | GB | seconds | target |\n|---|---:|---:|---|\n" + "\n".join(lines) + "\n"
     )
     RESULTS.write_text(text, encoding="utf-8")
