@@ -1,7 +1,7 @@
 """Memory and time of each command on rows that need not fit in memory: the largest resident set of its process.
 
-``python benchmarks/memory.py`` draws 5·10⁷ rows into a Parquet file in a temporary folder, runs each command in a process
-of its own, and writes benchmarks/results/memory.md. ``--rows`` draws another number.
+``python benchmarks/memory.py`` draws 5·10⁷ rows into a Parquet file in a temporary folder, runs each command in a
+process of its own, and writes benchmarks/results/memory.md. ``--rows`` draws another number.
 """
 
 from __future__ import annotations
