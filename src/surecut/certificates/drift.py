@@ -149,7 +149,7 @@ def check_drift(
         themselves will do; their value is corrected by the bootstrap, which is right for large samples.
     weights
         What the weights of all these rows mean, and of those that tuned the cut, as in `certify`: ``"counts"`` if a
-        weight of 2 means the row twice. Has to be said, unless all weights are 1. ``"importance"`` is refused: the
+        weight of 2 means the row twice. Has to be said, unless all weights are 0 or 1. ``"importance"`` is refused: the
         chance of rows is compared, and nothing is known of how large a weight can be.
     confidence
         Where nothing has changed, there is no alarm with at least this probability: at this look, or, with `looks`, at
@@ -206,7 +206,7 @@ def check_watch(confidence: float, weights: str | None, looks: int) -> None:
     check_confidence(confidence)
     check_weights(weights)
     if not (isinstance(looks, (int, np.integer)) and looks >= 1):
-        raise ValueError(f"looks= must be a whole number, at least 1: how many checks are planned, got {looks!r}")
+        raise ValueError(f"looks= must be a whole number of at least 1, got {looks!r}")
 
 
 @dataclass(frozen=True)

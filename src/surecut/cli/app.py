@@ -153,6 +153,8 @@ def common(
 
 def sentence(error: Exception) -> str:
     """An error in words; those of the system come as a number and a name."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"there is no file {error.filename}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

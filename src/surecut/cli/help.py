@@ -37,6 +37,8 @@ def _refuse(error: Any, ctx: Any) -> NoReturn:
     asked = getattr(error, "option_name", None)
     if asked in INSTEAD:
         said = f"No such option: {asked}, it is {INSTEAD[asked]} here"
+    elif asked == "--debug":
+        said = "--debug goes before the command, such as surecut --debug tune"
     typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
     typer.echo(f"See {ctx.command_path} --help", err=True)
     raise typer.Exit(2)
