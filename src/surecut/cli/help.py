@@ -136,7 +136,7 @@ def _name(param: Any) -> str:
     value = param.metavar or (param.name or "").upper()
     if param.param_type_name == "argument":
         return str(value)
-    names = ", ".join(sorted(param.opts, key=len))
+    names = ", ".join([*sorted(param.opts, key=len), *param.secondary_opts])
     return names if param.is_flag else f"{names} {value}"
 
 
