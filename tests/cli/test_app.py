@@ -514,7 +514,7 @@ class TestCheck:
         asked = ["check", tmp_path / "new.csv", "--cut", cut, "--weight", "w", "--format", "json"]
         document = json.loads(run(*asked, "--weights", "counts").stdout)
         fresh = ScoreTally.from_scores(labels, scores, sample_weight=times)
-        expected = check_drift(Cut.load(cut), fresh, weights="counts")
+        expected = check_drift(Cut.load(cut), tally=fresh, weights="counts")
         assert document["rows"] == times.sum() == expected.rows
         assert document["value"]["p_value"] == pytest.approx(expected.value.p_value)
         assert "pass --weights counts if a weight of 2" in run(*asked, code=1).stderr

@@ -566,7 +566,7 @@ def check(
                 found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
             else:
                 fresh, known = tally_of(now), None if then is None else tally_of(then)
-                found = check_drift(loaded, fresh, reference=known, **options)
+                found = check_drift(loaded, tally=fresh, reference=known, **options)
         if isinstance(found, LabelDrift):
             if output is Format.json:
                 printing.as_json(printing.label_drift_document(found))
