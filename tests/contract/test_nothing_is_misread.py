@@ -592,7 +592,7 @@ def test_a_positive_label_that_no_row_has_is_told_at_the_callers_line():
         lambda: ScoreTally.from_scores(labels, scores, pos_label="Spam"),
         lambda: Confusion.from_predictions(labels, labels, pos_label="Spam"),
     ):
-        with pytest.warns(surecut.AbsentPositiveWarning, match="pos_label='Spam' is none of .* all 'spam'") as told:
+        with pytest.warns(surecut.AbsentPositiveWarning, match="pos_label='Spam' is not among .* all 'spam'") as told:
             ask()
         assert [one.filename for one in told] == [__file__]
 

@@ -392,6 +392,14 @@ def test_labels_that_a_column_cannot_hold_match_no_row(name, engine_named):
         apply_frame(engine_named(name)(rows), cut, score="score", by="key", unknown="error")
 
 
+def test_columns_of_a_file_that_differ_in_case_are_not_mistaken(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("label,Score,score\n1,0.5,0.1\n0,0.25,0.2\n")
+    for name in ("score", "Score", "score_1"):
+        with pytest.raises(ValueError, match="2 columns with the same name, but for case: 'Score', 'score'"):
+            tune_frame(path, label="label", score=name)
+
+
 def test_columns_are_named_by_text_and_once():
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     values = [[0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75], [0.125, 0.5, 0.375, 0.75]]

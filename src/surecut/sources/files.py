@@ -213,7 +213,7 @@ class Files:
                         f"{self.name if len(self.files) == 1 else file} has {len(same)} columns with the same name, "
                         f"but for case: {', '.join(map(repr, sorted(same)))}. Rename all but one"
                     )
-                    conflicts |= dict.fromkeys(alike, reason)
+                    conflicts |= dict.fromkeys([*alike, *same], reason)
         types = {name: kind for name, kind in opened.types.items() if name not in conflicts}
         return opened._replace(types=types, conflicts=conflicts)
 
