@@ -177,7 +177,7 @@ def test_unusual_numbers_need_a_positive(tune):
 )
 def test_a_positive_label_that_does_not_occur(tune, labels, pos_label):
     message = refusal(tune, labels, SCORES, pos_label=pos_label, metric="accuracy")
-    assert f"pos_label={pos_label!r} is none of the labels in y_true" in message
+    assert f"pos_label={pos_label!r} is not among the labels in y_true" in message
 
 
 MISSING_LABELS = {

@@ -136,46 +136,82 @@ REFUSED = {
     "minus one and zero": (of(-1, 0), INT, None, ValueError, "holds the labels -1, 0: say which one is positive"),
     "only twos": ([2] * 6, INT, None, ValueError, "holds the label 2 only: say with "),
     "fractions": (of(0.25, 0.5), FLOAT, None, ValueError, "holds the labels 0.25, 0.5: say which one is positive"),
-    "an absent word": (of("ham", "spam"), TEXT, "eggs", ValueError, "none of the labels in NAME, which are 'ham', 's"),
-    "an absent category": (of("ham", "spam"), CATEGORY, "eggs", ValueError, "none of the labels in NAME, which are 'h"),
-    "an absent number": (of(2, 4), INT, 3, ValueError, "none of the labels in NAME, which are 2, 4"),
-    "an absent fraction": (of(2, 4), INT, 2.5, ValueError, "none of the labels in NAME, which are 2, 4"),
-    "minus one of unsigned": (of(0, 1), UINT8, -1, ValueError, "none of the labels in NAME, which are 0, 1"),
-    "2 of Booleans": (of(False, True), BOOLEAN, 2, ValueError, "none of the labels in NAME, which are False, True"),
-    "0.5 of Booleans": (of(False, True), BOOLEAN, 0.5, ValueError, "none of the labels in NAME, which are False, True"),
+    "an absent word": (
+        of("ham", "spam"),
+        TEXT,
+        "eggs",
+        ValueError,
+        "not among the labels in NAME, which are 'ham', 's",
+    ),
+    "an absent category": (
+        of("ham", "spam"),
+        CATEGORY,
+        "eggs",
+        ValueError,
+        "not among the labels in NAME, which are 'h",
+    ),
+    "an absent number": (of(2, 4), INT, 3, ValueError, "not among the labels in NAME, which are 2, 4"),
+    "an absent fraction": (of(2, 4), INT, 2.5, ValueError, "not among the labels in NAME, which are 2, 4"),
+    "minus one of unsigned": (of(0, 1), UINT8, -1, ValueError, "not among the labels in NAME, which are 0, 1"),
+    "2 of Booleans": (of(False, True), BOOLEAN, 2, ValueError, "not among the labels in NAME, which are False, True"),
+    "0.5 of Booleans": (
+        of(False, True),
+        BOOLEAN,
+        0.5,
+        ValueError,
+        "not among the labels in NAME, which are False, True",
+    ),
     "an absent decimal": (of(Decimal(2), Decimal(4)), DECIMAL, 3, ValueError, "labels in NAME, which are 2.0, 4.0"),
     "NaN is named": (
         of(0.0, 1.0),
         FLOAT,
         NAN,
         ValueError,
-        "pos_label=nan is none of the labels in NAME, which are 0.0",
+        "pos_label=nan is not among the labels in NAME, which are 0.0",
     ),
-    "NaN is named, one label": ([0.0] * 6, FLOAT, NAN, ValueError, "pos_label=nan is none of the labels in NAME, whi"),
-    "text named, integers": (of(1, 2), INT, "2", ValueError, "pos_label='2' is none of the labels in NAME, which are"),
+    "NaN is named, one label": (
+        [0.0] * 6,
+        FLOAT,
+        NAN,
+        ValueError,
+        "pos_label=nan is not among the labels in NAME, whi",
+    ),
+    "text named, integers": (
+        of(1, 2),
+        INT,
+        "2",
+        ValueError,
+        "pos_label='2' is not among the labels in NAME, which are",
+    ),
     "text named, one integer": (
         [1] * 6,
         INT,
         "2",
         ValueError,
-        "pos_label='2' is none of the labels in NAME, which are",
+        "pos_label='2' is not among the labels in NAME, which are",
     ),
     "text named, Booleans": (
         of(False, True),
         BOOLEAN,
         "yes",
         ValueError,
-        "pos_label='yes' is none of the labels in NA",
+        "pos_label='yes' is not among the labels in NA",
     ),
     "number named, text": (
         of("1", "2"),
         TEXT,
         2,
         ValueError,
-        "pos_label=2 is none of the labels in NAME, which are '1",
+        "pos_label=2 is not among the labels in NAME, which are '1",
     ),
-    "number named, one word": (["1"] * 6, TEXT, 2, ValueError, "pos_label=2 is none of the labels in NAME, which are"),
-    "True named, text": (of("false", "true"), TEXT, True, ValueError, "pos_label=True is none of the labels in NAME"),
+    "number named, one word": (
+        ["1"] * 6,
+        TEXT,
+        2,
+        ValueError,
+        "pos_label=2 is not among the labels in NAME, which are",
+    ),
+    "True named, text": (of("false", "true"), TEXT, True, ValueError, "pos_label=True is not among the labels in NAME"),
     "dates": ([datetime.date(2020, 1, 1)] * 6, pyarrow.date32(), None, TypeError, "must be numbers, booleans or text"),
     "timestamps": (
         [datetime.datetime(2020, 1, 1)] * 6,
@@ -253,7 +289,7 @@ def by_command(written):
             rows = table.rows(metrics=[get_metric(metric)], **asked)
             found = rows.arrays()
         for note in rows.notes:
-            if "none of the labels" in note:
+            if "not among the labels" in note:
                 warnings.warn(note, AbsentPositiveWarning, stacklevel=1)
         return tune_threshold(found.is_positive, found.scores, metric=metric)
 
@@ -353,7 +389,7 @@ def test_every_reader_takes_rows_without_the_named_label_as_negative(case, reade
     skip_what_a_reader_cannot_be_asked(reader, values, kind, pos_label)
     if reader == "sketches":
         pytest.skip("a part of a stream may well lack the positive label")
-    told = f"pos_label={pos_label!r} is none of the labels in NAME, which are all {plain_label_value(values[0])!r}"
+    told = f"pos_label={pos_label!r} is not among the labels in NAME, which are all {plain_label_value(values[0])!r}"
     with pytest.warns(AbsentPositiveWarning) as found:
         cut = READERS[reader](values, kind, pos_label, tmp_path, metric="accuracy")
     assert [plain(one.message).partition(": no row")[0] for one in found] == [told]
@@ -491,10 +527,10 @@ def test_words_name_the_positive_label_of_a_file(labels, pos_label, positive, tm
 @pytest.mark.parametrize(
     ("labels", "pos_label", "message"),
     [
-        (("0", "1"), "-1", "the positive label -1 is none of the labels in column 'y', which are 0, 1"),
+        (("0", "1"), "-1", "the positive label -1 is not among the labels in column 'y', which are 0, 1"),
         (("0", "no"), None, "holds the labels '0', 'no': say which one is positive with --pos-label"),
         (("true", "yes"), None, "holds the labels 'true', 'yes': say which one is positive with --pos-label"),
-        (("0", "0"), "fraud", "the positive label 'fraud' is none of the labels in column 'y', which are 0"),
+        (("0", "0"), "fraud", "the positive label 'fraud' is not among the labels in column 'y', which are 0"),
     ],
 )
 def test_words_that_do_not_name_the_positive_label(labels, pos_label, message, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import surecut
-from surecut.certificates.drift import check_drift, check_label_drift
+from surecut.certificates.drift import check_label_drift
 from surecut.cli.app import app
 from surecut.tuning.labels import tune_tallies
 from surecut.tuning.request import Request
@@ -57,7 +57,7 @@ ENTRY_POINTS = {
     "ScoreSketch.update": surecut.ScoreSketch.update,
     "PlugInClassifier": surecut.PlugInClassifier,
     "certify": surecut.certify,
-    "check_drift": check_drift,
+    "check_drift": surecut.check_drift,
     "check_label_drift": check_label_drift,
     "surecut tune": command("tune"),
     "surecut certify": command("certify"),
@@ -134,7 +134,7 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "check_drift": {
         **dict.fromkeys(["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS),
-        **dict.fromkeys(["by", "sample_weight", "pos_label", "missing"], THE_TALLYS),
+        "by": ONE_LABEL,
         "groups": "rows are compared by their counts, which need independent rows",
     },
     "surecut tune": {
@@ -152,7 +152,9 @@ ABSENT: dict[str, dict[str, str]] = {
     },
 }
 """Where an entry point lacks an option, the reason."""
-ABSENT["check_label_drift"] = ABSENT["check_drift"]
+ABSENT["check_label_drift"] = ABSENT["check_drift"] | dict.fromkeys(
+    ["by", "sample_weight", "pos_label", "missing"], THE_TALLYS
+)
 
 OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label

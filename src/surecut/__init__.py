@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning, UnknownLabelWarning
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
+    from surecut.certificates.drift import DriftReport, check_drift
     from surecut.classifier.plug_in import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
@@ -33,6 +34,7 @@ _HOME = {
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.decisions.cut",
+    "DriftReport": "surecut.certificates.drift",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
     "LinearSurrogate": "surecut.linear.surrogate",
@@ -48,6 +50,7 @@ _HOME = {
     "ScoreTally": "surecut.core.tally",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
+    "check_drift": "surecut.certificates.drift",
     "get_metric": "surecut.metrics",
     "tally_frame": "surecut.tuning.frame",
     "tune_expected": "surecut.tuning.labels",
@@ -63,6 +66,7 @@ __all__ = [
     "Confusion",
     "Constraint",
     "Cut",
+    "DriftReport",
     "Hull",
     "InfeasibleError",
     "LinearSurrogate",
@@ -77,6 +81,7 @@ __all__ = [
     "UnknownLabelWarning",
     "apply_frame",
     "certify",
+    "check_drift",
     "datasets",
     "get_metric",
     "losses",

@@ -68,8 +68,8 @@ class LabelRule:
 
     >>> LabelRule().classes([-1, 1])
     Classes(positive=1, negative=-1, absent='')
-    >>> LabelRule("spam", "y").classes(["ham"])
-    Classes(positive='spam', negative='ham', absent="pos_label='spam' is none of the labels in y, which are all 'ham'")
+    >>> LabelRule("spam", "y").classes(["ham"]).absent
+    "pos_label='spam' is not among the labels in y, which are all 'ham'"
     >>> LabelRule(name="y").classes([1, 2])
     Traceback (most recent call last):
     ValueError: y holds the labels 1, 2: say which one is positive with pos_label=
@@ -100,15 +100,16 @@ class LabelRule:
         labels = _distinct(found)
         kind = kind_of(labels, self.name)
         if len(labels) > 2:
+            number = str(len(labels)) if len(labels) < LISTED else f"{LISTED} or more"
             raise ValueError(
-                f"{self.name} must hold two classes, found {len(labels)}: {listed(labels)}. {self.more_classes}"
+                f"{self.name} must hold two classes, found {number}: {listed(labels)}. {self.more_classes}"
             )
         if not self.is_known(*labels):
             raise self._unknown_positive(labels)
         positive = self.positive(kind)
         if self.pos_label is None or positive in labels:
             return Classes(positive, next((label for label in labels if label != positive), None))
-        absent = f"{self.named}{self.pos_label!r} is none of the labels in {self.name}, which are"
+        absent = f"{self.named}{self.pos_label!r} is not among the labels in {self.name}, which are"
         if len(labels) > 1 or positive is None:
             raise ValueError(f"{absent} {listed(labels)}")
         return Classes(positive, labels[0], f"{absent} all {labels[0]!r}")
@@ -130,7 +131,7 @@ class Labels:
 
     `codes` is the user's own array where it is numeric, so that ten million labels are not copied; `positive` and
     `negative` are the two values in it. Rows with any other value are an error, found by `check` or, where a
-    kernel reads all rows anyway, by the kernel. `absent` says so where `pos_label` is none of the labels.
+    kernel reads all rows anyway, by the kernel. `absent` says so where `pos_label` is not among the labels.
     """
 
     codes: NDArray[Any]

@@ -24,16 +24,16 @@ def is_sparse(matrix: Any) -> bool:
     return hasattr(matrix, "tocsc") and hasattr(matrix, "nnz")
 
 
-def score_matrix(scores: Any, name: str = "Y_score") -> tuple[Any, Names | None]:
+def score_matrix(scores: Any, name: str = "Y_score", one_column: str = "") -> tuple[Any, Names | None]:
     """Scores of shape (rows, labels): an array in a dtype of its own, or a CSC array; and the columns' names, if any.
 
-    NaN is looked for elsewhere, where all entries are read anyway.
+    NaN is looked for elsewhere, where all entries are read anyway. `one_column` is what to do with one column instead.
     """
     if is_sparse(scores):
         matrix = _canonical(scores, name)
         matrix.data = as_scores(matrix.data, name) if matrix.nnz else matrix.data.astype(np.float64)
         return matrix, None
-    matrix, names = _dense(scores, name)
+    matrix, names = _dense(scores, name, one_column)
     if matrix.dtype.kind not in "f" or matrix.dtype.itemsize > 8:
         matrix = as_scores(matrix.reshape(-1), name).reshape(matrix.shape)
     return matrix, names
@@ -112,7 +112,7 @@ def _canonical(matrix: Any, name: str) -> Any:
     return sparse.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
 
 
-def _dense(values: Any, name: str) -> tuple[NDArray[Any], Names | None]:
+def _dense(values: Any, name: str, one_column: str = "") -> tuple[NDArray[Any], Names | None]:
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values: fill them or drop these rows")
     names = tuple(values.columns) if hasattr(values, "columns") and hasattr(values, "to_numpy") else None
@@ -121,7 +121,7 @@ def _dense(values: Any, name: str) -> tuple[NDArray[Any], Names | None]:
     except ValueError as error:
         raise ValueError(f"{name} must have one column per label, got a ragged sequence ({error})") from None
     if matrix.ndim != 2:
-        hint = ": tune_threshold takes one column" if matrix.ndim == 1 else ""
+        hint = f": {one_column}" if one_column and matrix.ndim == 1 else ""
         raise ValueError(f"{name} must have rows and columns, got shape {matrix.shape}{hint}")
     if 0 in matrix.shape:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}")

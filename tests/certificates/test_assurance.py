@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from surecut import Cut, InfeasibleError, ScoreTally, certify, get_metric, tune_threshold
-from surecut.certificates.assurance import _nested_share, assured_cut
+from surecut.certificates.assurance import _nested_share, _ranks, assured_cut
 from surecut.certificates.counts import at_prior, confusion_at
 from surecut.certificates.holdout import row_worth
 from surecut.constraints import parse_constraints
@@ -139,3 +139,28 @@ def test_other_quantities_are_not():
     for constraint in ("f1>=0.5", "accuracy>=0.5", "false_omission_rate<=0.1"):
         (parsed,) = parse_constraints(constraint)
         assert _nested_share(*row_worth(parsed.quantity)) is None
+
+
+def test_huge_counts_are_judged_at_some_thousands_of_ranks():
+    assert len(_ranks(2**53)) < 10_000
+    y, score = draw(np.random.default_rng(0), 600)
+    options = {"weights": "counts", "confidence": 0.9, "constraint": "precision>=0.5"}
+    cut = tune_threshold(y, score, sample_weight=np.full(600, 1e12), **options)
+    assert cut.confusion.tp >= cut.confusion.fp
+
+
+@pytest.mark.parametrize("method", ["holdout", "uniform", "bootstrap"])
+def test_counts_beyond_exact_integers_are_refused(method):
+    y, score = draw(np.random.default_rng(0), 600)
+    many = {"sample_weight": np.full(600, 1e17), "weights": "counts"}
+    with pytest.raises(ValueError, match=r"add up to 6e\+19 rows, more than 2\*\*53"):
+        certify(tune_threshold(y, score), y, score, held_out=method == "holdout", method=method, **many)
+    with pytest.raises(ValueError, match=r"more than 2\*\*53"):
+        tune_threshold(y, score, constraint="precision>=0.5", confidence=0.9, **many)
+
+
+def test_weights_of_0_and_1_say_which_rows_are_there():
+    y, score = draw(np.random.default_rng(0), 600)
+    options = {"constraint": "precision>=0.5", "confidence": 0.9}
+    weighted = tune_threshold(y, score, sample_weight=np.arange(600) >= 100, weights="importance", **options)
+    assert weighted.threshold == tune_threshold(y[100:], score[100:], **options).threshold

@@ -391,3 +391,8 @@ class TestClassifier:
         ).fit(*data)
         assert classifier.cut_.confidence == 0.9
         assert "90 % confidence" in str(classifier.cut_)
+
+
+def test_a_cut_that_was_forgotten_is_asked_for():
+    with pytest.raises(TypeError, match=r"certify\(cut, y_true, y_score\) needs a cut first, got list"):
+        certify([0, 1], [0.25, 0.75])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import surecut
 from surecut import ScoreTally, tune_threshold, tune_thresholds
 from surecut.certificates.drift import _improbability, check_drift, check_label_drift
 from surecut.constraints import parse_constraints
@@ -25,7 +26,7 @@ def test_a_check_does_not_cry_wolf():
     alarms = below = 0
     for _ in range(100):
         cut = tune_threshold(*draw(random, 300))
-        found = check_drift(cut, tally(*draw(random, 300)), reference=tally(*draw(random, 300)))
+        found = check_drift(cut, tally=tally(*draw(random, 300)), reference=tally(*draw(random, 300)))
         alarms += found.moved
         below += found.value.now < cut.value
     assert alarms <= 11  # 5 % of 100 is 5, and three standard deviations are 6.5
@@ -38,10 +39,10 @@ def test_a_fall_of_the_metric_is_seen(reference):
     rows = draw(random, 4_000)
     cut = tune_threshold(*rows)
     beside = {"none": None, "fresh": tally(*draw(random, 4_000)), "tuning": tally(*rows)}[reference]
-    same = check_drift(cut, tally(*draw(random, 4_000)), reference=beside)
+    same = check_drift(cut, tally=tally(*draw(random, 4_000)), reference=beside)
     assert not same.moved
     assert same.value.direction == "no sign of a change"
-    found = check_drift(cut, tally(*draw(random, 4_000, shift=0.5)), reference=beside)
+    found = check_drift(cut, tally=tally(*draw(random, 4_000, shift=0.5)), reference=beside)
     assert found.prior.moved
     assert found.value.moved
     assert found.value.direction == "fell"
@@ -54,13 +55,13 @@ def test_a_surer_check_still_alarms():
     random = np.random.default_rng(1)
     cut = tune_threshold(*draw(random, 2_000))
     reference, new = tally(*draw(random, 2_000)), tally(*draw(random, 2_000, shift=0.6))
-    assert check_drift(cut, new, reference=reference, confidence=0.999).value.moved
+    assert check_drift(cut, tally=new, reference=reference, confidence=0.999).value.moved
 
 
 def test_a_rise_is_seen_too():
     random = np.random.default_rng(2)
     cut = tune_threshold(*draw(random, 4_000, shift=0.5))
-    found = check_drift(cut, tally(*draw(random, 4_000)))
+    found = check_drift(cut, tally=tally(*draw(random, 4_000)))
     assert found.value.direction == "rose"
 
 
@@ -72,7 +73,7 @@ def test_a_change_of_the_share_alone_is_told_apart():
         return positive, random.normal(loc=2.0 * positive, size=size)
 
     cut = tune_threshold(*classes(4_000, 0.3))
-    found = check_drift(cut, tally(*classes(4_000, 0.1)))
+    found = check_drift(cut, tally=tally(*classes(4_000, 0.1)))
     assert found.prior.direction == "fell"
     assert found.value.moved
     assert found.value_at_then_prior == pytest.approx(cut.value, abs=0.03)
@@ -82,7 +83,7 @@ def test_a_given_prior_is_what_is_expected():
     random = np.random.default_rng(4)
     rows = draw(random, 3_000)
     cut = tally(*rows).with_prior(0.05).best_cut("f1")
-    found = check_drift(cut, tally(*draw(random, 3_000)))
+    found = check_drift(cut, tally=tally(*draw(random, 3_000)))
     assert found.prior.then == 0.05
     assert found.prior.direction == "rose"
     assert not found.value.moved  # both are values at the prior that was given
@@ -91,7 +92,7 @@ def test_a_given_prior_is_what_is_expected():
 def test_constraints_are_told():
     random = np.random.default_rng(5)
     cut = tally(*draw(random, 2_000)).best_cut("recall", "precision>=0.7")
-    found = check_drift(cut, tally(*draw(random, 2_000)))
+    found = check_drift(cut, tally=tally(*draw(random, 2_000)))
     assert list(found.constraints) == ["precision>=0.7"]
     assert 0.5 < found.constraints["precision>=0.7"] < 0.9
     assert found.best.constraints == parse_constraints("precision>=0.7")
@@ -116,7 +117,7 @@ def test_what_cannot_be_checked_is_refused(change, options, message):
     random = np.random.default_rng(6)
     cut = tune_threshold(*draw(random, 200)).with_sample(**change)
     with pytest.raises(ValueError, match=message):
-        check_drift(cut, tally(*draw(random, 200)), **options)
+        check_drift(cut, tally=tally(*draw(random, 200)), **options)
 
 
 def test_functions_and_weights_are_refused():
@@ -124,11 +125,11 @@ def test_functions_and_weights_are_refused():
     y, scores = draw(random, 200)
     cut = tune_threshold(y, scores)
     with pytest.raises(ValueError, match="not said what their weights mean"):
-        check_drift(cut, ScoreTally.from_scores(y, scores, sample_weight=random.random(200)))
+        check_drift(cut, tally=ScoreTally.from_scores(y, scores, sample_weight=random.random(200)))
     with pytest.raises(ValueError, match="of which nothing is known"):
-        check_drift(tune_threshold(y, scores, metric=lambda c: c.tp - c.fp), tally(y, scores))
+        check_drift(tune_threshold(y, scores, metric=lambda c: c.tp - c.fp), tally=tally(y, scores))
     with pytest.raises(ValueError, match="all labels are negative"):
-        check_drift(cut, tally(np.zeros(5, dtype=bool), np.arange(5.0)))
+        check_drift(cut, tally=tally(np.zeros(5, dtype=bool), np.arange(5.0)))
 
 
 class TestManyLabels:
@@ -152,7 +153,7 @@ class TestManyLabels:
         found = check_label_drift(cut, self.tallies(self.draw(rng, 3_000, moved=0.15)))
         assert found.moved_labels == [0]
         assert found.each == pytest.approx(1 - 0.05 / 4)
-        single = check_drift(cut[0], self.tallies(self.draw(rng, 3_000))[0], confidence=found.each)
+        single = check_drift(cut[0], tally=self.tallies(self.draw(rng, 3_000))[0], confidence=found.each)
         assert single.confidence == found.reports[0].confidence
 
     def test_no_wolf_is_cried_for_any_label(self):
@@ -189,7 +190,7 @@ class TestWeights:
 
         def checked(make, **options):
             beside = make(*draw(np.random.default_rng(9), 600)) if reference else None
-            return check_drift(cut, make(*new), reference=beside, **options)
+            return check_drift(cut, tally=make(*new), reference=beside, **options)
 
         by_weights = checked(lambda *r: ScoreTally.from_scores(*r, sample_weight=times), weights="counts")
         repeated = checked(lambda *r: tally(*(np.repeat(column, times) for column in r)))
@@ -205,16 +206,16 @@ class TestWeights:
         before, new, times = rows
         weighted = tune_threshold(*before, sample_weight=times)
         repeated = tune_threshold(*(np.repeat(column, times) for column in before))
-        found = check_drift(weighted, tally(*new), weights="counts")
-        assert found.value == check_drift(repeated, tally(*new)).value
+        found = check_drift(weighted, tally=tally(*new), weights="counts")
+        assert found.value == check_drift(repeated, tally=tally(*new)).value
         same = ScoreTally.from_scores(*before, sample_weight=times)
         assert same.has_tuned(weighted)
-        assert check_drift(weighted, same, reference=same, weights="counts").then_rows == times.sum()
+        assert check_drift(weighted, tally=same, reference=same, weights="counts").then_rows == times.sum()
 
     def test_weights_of_one_need_no_word(self, rows):
         before, new, _ = rows
         ones = ScoreTally.from_scores(*new, sample_weight=np.ones(600))
-        assert check_drift(tune_threshold(*before), ones).rows == 600
+        assert check_drift(tune_threshold(*before), tally=ones).rows == 600
 
     @pytest.mark.parametrize(
         ("weights", "message"),
@@ -228,7 +229,7 @@ class TestWeights:
         before, new, times = rows
         weighted = ScoreTally.from_scores(*new, sample_weight=times)
         with pytest.raises(ValueError, match=message):
-            check_drift(tune_threshold(*before), weighted, weights=weights)
+            check_drift(tune_threshold(*before), tally=weighted, weights=weights)
 
     def test_many_labels(self, rows):
         before, new, times = rows
@@ -246,7 +247,31 @@ def test_the_bootstrap_of_the_tuning_rows_has_its_random_numbers():
     rows, new = draw(random, 400), tally(*draw(random, 400))
     cut = tune_threshold(*rows)
     one, again, other = (
-        check_drift(cut, new, reference=tally(*rows), random_state=state).value.then_limits for state in (0, 0, 1)
+        check_drift(cut, tally=new, reference=tally(*rows), random_state=state).value.then_limits for state in (0, 0, 1)
     )
-    assert one == again == check_drift(cut, new, reference=tally(*rows)).value.then_limits
+    assert one == again == check_drift(cut, tally=new, reference=tally(*rows)).value.then_limits
     assert one != other
+
+
+def test_rows_are_checked_as_their_tally_is():
+    random = np.random.default_rng(5)
+    cut, (y, scores) = tune_threshold(*draw(random, 500)), draw(random, 400)
+    found = surecut.check_drift(cut, y, scores)
+    assert found == check_drift(cut, tally=tally(y, scores))
+    assert surecut.check_drift(cut, np.where(y, "no", "yes"), scores, pos_label="no").value == found.value
+    counted = surecut.check_drift(cut, y, scores, sample_weight=np.full(400, 2), weights="counts")
+    assert counted.rows == 800
+    with pytest.warns(surecut.MissingRowsWarning):
+        assert surecut.check_drift(cut, y, np.r_[np.nan, scores[1:]], missing="drop").rows == 399
+
+
+def test_rows_or_a_tally_are_needed():
+    random = np.random.default_rng(5)
+    y, scores = draw(random, 400)
+    cut = tune_threshold(y, scores)
+    with pytest.raises(ValueError, match="needs new rows: pass y_true and y_score, or a tally"):
+        check_drift(cut)
+    with pytest.raises(ValueError, match="either rows or their tally, not both"):
+        check_drift(cut, y, scores, tally=tally(y, scores))
+    with pytest.raises(TypeError, match="needs a cut of one label first, got ndarray"):
+        check_drift(y, scores)

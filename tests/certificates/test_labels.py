@@ -298,7 +298,7 @@ def test_columns_of_other_names_are_refused(samples):
     truth, scores = samples[0]
     cut = tune_thresholds(truth[:, :3], scores[:, :3], labels=["a", "b", "c"])
     frame = pd.DataFrame(samples[1][1][:, :3], columns=["b", "a", "d"])
-    with pytest.raises(ValueError, match="a column 'd', which is none of the cut's labels"):
+    with pytest.raises(ValueError, match="a column 'd', which is not among the cut's labels"):
         certify(cut, samples[1][0][:, :3], frame)
 
 
@@ -389,7 +389,7 @@ class TestLongTables:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"by": ["none"] * 8}, "by= holds 'none', which is none of the cut's 8 labels"),
+            ({"by": ["none"] * 8}, "by= holds 'none', which is not among the cut's 8 labels"),
             ({"by": [0] * 8}, "7 of the cut's 8 labels have no row, such as 1"),
             ({"by": range(8), "method": "bootstrap"}, "does not say which of its rows belong together"),
             ({"by": range(8), "groups": range(8), "method": "uniform"}, "not independent, which method='uniform'"),
@@ -439,3 +439,13 @@ def test_the_positive_value_is_the_cuts_own_or_named(samples):
     assert certify(cut, words[1], fresh[1]) == expected
     assert certify(tune_thresholds(*tuning), words[1], fresh[1], pos_label="yes") == expected
     assert certify(cut, fresh[0].astype(bool), fresh[1]) == expected
+
+
+def test_one_column_of_scores_is_explained_where_it_is_passed():
+    cut = tune_thresholds([[1, 0], [0, 1]], [[0.75, 0.5], [0.25, 1.0]])
+    with pytest.raises(ValueError, match=r"got shape \(2,\): say with by= which label each row is of"):
+        certify(cut, [0, 1], [0.25, 0.75])
+    with pytest.raises(ValueError, match=r"got shape \(2,\): cut\[label\].predict takes one label's scores"):
+        cut.predict([0.25, 0.75])
+    with pytest.raises(ValueError, match=r"got shape \(2,\): tune_threshold takes one column"):
+        tune_thresholds([0, 1], [0.25, 0.75])

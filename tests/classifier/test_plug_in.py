@@ -200,7 +200,7 @@ def test_string_labels_and_pos_label(data):
     other = PlugInClassifier(LogisticRegression(), pos_label="no").fit(X, names)
     scores = cross_val_predict(LogisticRegression(), X, names, cv=StratifiedKFold(5), method="predict_proba")[:, 0]
     assert other.cut_ == tune_threshold(names, scores, pos_label="no").with_sample(out_of_fold=True)
-    with pytest.raises(ValueError, match="pos_label='maybe' is none of the classes"):
+    with pytest.raises(ValueError, match="pos_label='maybe' is not among the classes"):
         PlugInClassifier(LogisticRegression(), pos_label="maybe").fit(X, names)
 
 

@@ -424,7 +424,10 @@ class TestLabels:
         for command in ("check", "certify"):
             assert "say with --by" in run(command, tagged, "--cut", tmp_path / "many.json", code=1).output
             assert "leave out --by" in run(command, tagged, "--cut", cut, "--by", "tag", code=1).output
-            assert "are none of" in run(command, tagged, "--cut", tmp_path / "many.json", "--by", "p", code=1).output
+            assert (
+                "not among the cut's"
+                in run(command, tagged, "--cut", tmp_path / "many.json", "--by", "p", code=1).output
+            )
 
     def test_certify_and_check_label_by_label(self, tagged, tmp_path):
         run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
@@ -511,7 +514,7 @@ class TestCheck:
         asked = ["check", tmp_path / "new.csv", "--cut", cut, "--weight", "w", "--format", "json"]
         document = json.loads(run(*asked, "--weights", "counts").stdout)
         fresh = ScoreTally.from_scores(labels, scores, sample_weight=times)
-        expected = check_drift(Cut.load(cut), fresh, weights="counts")
+        expected = check_drift(Cut.load(cut), tally=fresh, weights="counts")
         assert document["rows"] == times.sum() == expected.rows
         assert document["value"]["p_value"] == pytest.approx(expected.value.p_value)
         assert "pass --weights counts if a weight of 2" in run(*asked, code=1).stderr
@@ -703,6 +706,17 @@ def test_apply_does_not_write_over_what_it_reads(file, cut):
     assert file.read_bytes() == before
 
 
+def test_mistakes_of_names_are_said_once(file, cut, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    out = ["--out", "new.csv"]
+    assert "there is no file nofile.json" in run("apply", file, "--cut", "nofile.json", *out, code=1).output
+    assert "--out scores.csv is a file that is read: write" in run("tune", file.name, "--out", file.name, code=1).output
+    assert "has a column 'y' already" in run("apply", file, "--cut", cut, *out, "--name", "Y", code=1).output
+    assert "--debug goes before the command" in run("certify", file, "--cut", cut, "--debug", code=2).output
+    promised = run("tune", file, "--by", "y", "--confidence", "0.9", code=1).output
+    assert "on held-out rows with surecut certify" in promised
+
+
 def test_one_column_is_not_label_and_score(file):
     result = run("tune", file, "--label", "y", "--score", "y", code=1)
     assert "cannot be both the label and the score" in result.output.replace("\n", " ")
@@ -732,7 +746,7 @@ def test_groups_are_looked_up_by_value_whatever_is_written(tmp_path, ending):
         ("certify", ["--method", "uniform", "--groups", "day"], "which --method uniform needs: use --method holdout"),
         ("certify", ["--weights", "counts"], "--weights says what --weight means: give both"),
         ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, got 0.0"),
-        ("check", ["--looks", "0"], "--looks must be a whole number, at least 1"),
+        ("check", ["--looks", "0"], "--looks must be a whole number of at least 1, got 0"),
         ("check", ["--weights", "counts"], "--weights says what --weight means: give both"),
     ],
 )

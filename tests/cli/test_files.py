@@ -107,7 +107,7 @@ def test_standard_input_is_read(monkeypatch, content):
 def test_a_value_far_below_may_be_of_another_kind(write):
     content = "y,p\n" + "1,0.5\n0,0.25\n" * 20_000 + "1,50\n"
     assert read(write(content)).scores[-1] == 50
-    with pytest.raises(ValueError, match=r"column 'p' must hold numbers, but 1 rows do not, such as 'oops'"):
+    with pytest.raises(ValueError, match=r"column 'p' must hold numbers, but 1 row does not, such as 'oops'"):
         read(write(content + "0,oops\n"))
 
 
@@ -137,7 +137,7 @@ MISTAKES = {
     "wrong_label": (
         "y,p\nspam,0.5\nham,0.2\n",
         {"pos_label": "eggs"},
-        "the positive label 'eggs' is none of the labels in column 'y', which are 'ham', 'spam'",
+        "the positive label 'eggs' is not among the labels in column 'y', which are 'ham', 'spam'",
     ),
     "three_labels": (
         "y,p\na,0.5\nb,0.2\nc,0.1\n",
@@ -148,6 +148,16 @@ MISTAKES = {
     "missing_label": ("y,p\n1,0.5\n,0.2\n0,0.1\n", {}, "rows without a value: 1 in 'y'"),
     "nan_score": ("y,p\n1,0.5\n0,nan\n", {}, "rows without a value: 1 in 'p'"),
     "nothing_left": ("y,p\n1,\n,0.2\n", {"missing": "drop"}, "no row left with both a label and a score"),
+    "underscores": ("y,p\n1,1_100\n0,2\n", {}, "column 'p' must hold numbers, but 1 row does not, such as '1_100'"),
+    "a_thousand_labels": (
+        "y,p\n" + "".join(f"{label},0.5\n" for label in range(2_000)),
+        {},
+        "must hold two classes, found 1000 or more: ",
+    ),
+    "utf_16_big_endian": (b"\xfe\xff" + PLAIN.encode("utf-16-be"), {}, "UTF-16, big-endian.*: save it as UTF-8"),
+    "another_case": ("y,P,p\n1,0.5,1\n0,0.25,2\n", {"score": "p"}, "2 columns with the same name.*: 'P', 'p'. Rename"),
+    "twice": ("y,p,p\n1,0.5,1\n0,0.25,2\n", {"score": "p"}, "2 columns with the same name, but for case: 'p', 'p'"),
+    "the_next_name": ("y,p,p,p_1\n1,0.5,1,2\n0,0.25,2,3\n", {"score": "p_1"}, "2 columns with the same name"),
     "date_as_score": ("y,p\n1,2024-01-01\n0,2024-01-02\n", {}, "p must be numbers, got values of type DATE"),
 }
 
@@ -156,6 +166,35 @@ MISTAKES = {
 def test_mistakes_are_explained(write, content, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         read(write(content), **options)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_names_that_differ_in_case_are_refused_in_every_format(tmp_path, ending):
+    pandas = pytest.importorskip("pandas")
+    frame, path = pandas.DataFrame({"y": [1, 0], "P": [0.5, 0.25], "p": [1.0, 2.0]}), tmp_path / f"scores.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_json(path, orient="records", lines=True)
+    with pytest.raises(ValueError, match="2 columns with the same name, but for case: 'P', 'p'"):
+        read(str(path), score="p")
+
+
+def test_a_number_after_a_name_is_no_second_column(write):
+    assert read(write("y,p,p_1\n1,0.5,1\n0,0.25,2\n"), score="p_1").scores.tolist() == [1, 2]
+    assert read(write("y,q,Q,p\n1,0.5,1,0.5\n0,0.25,2,0.75\n")).scores.tolist() == [0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("INTERVAL 1 DAY", "dates or times"),
+        ("[1, 2]", r"values of type INTEGER\[\]"),
+        ("{'a': 1}", "values of type STRUCT"),
+    ],
+)
+def test_labels_of_other_types_are_refused(tmp_path, sql, kind):
+    path = str(tmp_path / "scores.parquet")
+    duckdb.sql(f"SELECT {sql} AS y, 0.5 AS p").write_parquet(path)
+    with pytest.raises(ValueError, match=f"column 'y' must be numbers, booleans or text, got {kind}"):
+        read(path)
 
 
 def test_missing_rows_can_be_dropped(write):

@@ -592,13 +592,16 @@ def test_a_look_has_its_part_of_the_error():
 
     cut = tune_threshold(*draw(2_000))
     new = ScoreTally.from_scores(*draw(2_000))
-    planned, surer = check_drift(cut, new, looks=20).prior, check_drift(cut, new, confidence=1 - 0.05 / 20).prior
+    planned, surer = (
+        check_drift(cut, tally=new, looks=20).prior,
+        check_drift(cut, tally=new, confidence=1 - 0.05 / 20).prior,
+    )
     assert planned.now_limits == pytest.approx(surer.now_limits)
-    assert planned.now_limits[0] < check_drift(cut, new).prior.now_limits[0]
-    assert check_drift(cut, ScoreTally.from_scores(*draw(2_000, shift=0.2)), looks=20).moved
+    assert planned.now_limits[0] < check_drift(cut, tally=new).prior.now_limits[0]
+    assert check_drift(cut, tally=ScoreTally.from_scores(*draw(2_000, shift=0.2)), looks=20).moved
     for looks in (0, -1, 1.5):
         with pytest.raises(ValueError, match="looks= must be a whole number"):
-            check_drift(cut, new, looks=looks)
+            check_drift(cut, tally=new, looks=looks)
 
 
 # --- The long simulations ---------------------------------------------------------------------------------------------

@@ -580,7 +580,7 @@ def test_rows_without_a_positive_are_taken_whatever_the_labels_are(labels, pos_l
         with pytest.raises(ValueError, match="f1 is undefined without rows of the positive class") as told:
             ask("f1")
         assert "positive class: all labels are negative" in str(told.value) or (
-            f"pos_label={pos_label!r} is none of the labels in" in str(told.value)
+            f"pos_label={pos_label!r} is not among the labels in" in str(told.value)
             and f"which are all {np.asarray(labels).tolist()[0]!r}" in str(told.value)
         )
 
@@ -592,7 +592,7 @@ def test_a_positive_label_that_no_row_has_is_told_at_the_callers_line():
         lambda: ScoreTally.from_scores(labels, scores, pos_label="Spam"),
         lambda: Confusion.from_predictions(labels, labels, pos_label="Spam"),
     ):
-        with pytest.warns(surecut.AbsentPositiveWarning, match="pos_label='Spam' is none of .* all 'spam'") as told:
+        with pytest.warns(surecut.AbsentPositiveWarning, match="pos_label='Spam' is not among .* all 'spam'") as told:
             ask()
         assert [one.filename for one in told] == [__file__]
 
@@ -617,11 +617,11 @@ def test_dropped_rows_are_told_at_the_callers_line(kind):
 def test_an_absent_positive_among_two_other_labels_is_an_error_that_lists_them(labels):
     pos_label = "fruad" if isinstance(labels[0], str) else 3
     scores = [0.25, 0.5, 0.75]
-    with pytest.raises(ValueError, match=r"is none of the labels in y_true, which are .*, "):
+    with pytest.raises(ValueError, match=r"is not among the labels in y_true, which are .*, "):
         tune_threshold(labels, scores, metric="accuracy", pos_label=pos_label)
     for make in ENGINES.values():
         frame = make({"label": labels, "score": scores})
-        with pytest.raises(ValueError, match=r"is none of the labels in label, which are .*, "):
+        with pytest.raises(ValueError, match=r"is not among the labels in label, which are .*, "):
             tune_frame(frame, label="label", score="score", metric="accuracy", pos_label=pos_label)
 
 
@@ -630,7 +630,7 @@ def test_commands_take_rows_without_a_positive_and_advise_no_negative_label(tmp_
     words.write_text("label,score\n" + "legit,0.25\nlegit,0.75\n" * 5)
     numbers.write_text("label,score\n" + "0,0.25\n0,0.75\n" * 5)
     told = run("tune", words, "--metric", "accuracy", "--pos-label", "fraud", "--out", tmp_path / "cut.json")
-    assert "the positive label 'fraud' is none of the labels in column 'label', which are all 'legit'" in told
+    assert "the positive label 'fraud' is not among the labels in column 'label', which are all 'legit'" in told
     assert Cut.load(tmp_path / "cut.json").pos_label == "fraud"
     run("tune", numbers, "--metric", "accuracy")
     for arguments in ((words, "--pos-label", "fruad"), (numbers, "--pos-label", "1")):

@@ -217,8 +217,8 @@ def test_a_method_that_is_chosen_for_a_picture_is_one_that_holds(tuned, other):
 def test_a_drift_check_takes_changed_validation_rows_for_no_held_out_ones(tuned, other):
     cut, now = tune_threshold(*tuned), ScoreTally.from_scores(*other)
     changed = ScoreTally.from_scores(*one_less(*tuned))
-    careful = check_drift(cut, now, reference=changed).value.then_limits
-    naive = check_drift(cut.with_sample(seen=()), now, reference=changed).value.then_limits
+    careful = check_drift(cut, tally=now, reference=changed).value.then_limits
+    naive = check_drift(cut.with_sample(seen=()), tally=now, reference=changed).value.then_limits
     assert careful[0] < naive[0] < naive[1] < careful[1]
 
 
@@ -302,7 +302,7 @@ def test_reference_rows_of_a_drift_check_did_not_train_the_model(problem):
     seen = ScoreTally.from_scores(y, model.predict_proba(X)[:, 1])
     new = ScoreTally.from_scores(new_y, model.predict_proba(new_X)[:, 1])
     with pytest.raises(ValueError, match="reference rows trained the model"):
-        check_drift(model.cut_, new, reference=seen)
+        check_drift(model.cut_, tally=new, reference=seen)
 
 
 # --- Many labels -----------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_is_a_mapping_of_labels_to_cuts(cut):
     assert len(cut) == 4
     assert ("b", 2) in cut
     assert cut["a"].threshold == cut.thresholds[0]
-    with pytest.raises(KeyError, match="none of the 4 labels"):
+    with pytest.raises(KeyError, match="not among the 4 labels"):
         cut["z"]
 
 

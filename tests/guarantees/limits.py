@@ -211,7 +211,7 @@ def alarms(rng: np.random.Generator, looks: int, planned: int) -> bool:
     cut = tune_threshold(*_rows(rng, 300, 0.3))
     reference = ScoreTally.from_scores(*_rows(rng, 500, 0.3))
     return any(
-        check_drift(cut, ScoreTally.from_scores(*_rows(rng, 150, 0.3)), reference=reference, looks=planned).moved
+        check_drift(cut, tally=ScoreTally.from_scores(*_rows(rng, 150, 0.3)), reference=reference, looks=planned).moved
         for _ in range(looks)
     )
 

@@ -69,9 +69,9 @@ def test_percent_signs_are_reported(tmp_path, same):
 
 
 UNREADABLE = {
-    "text": ("score,label\nabc,0\n0.5,1\n", ValueError, "column 'score' must hold numbers, but 1 rows do not.*'abc'"),
+    "text": ("score,label\nabc,0\n0.5,1\n", ValueError, "column 'score' must hold numbers, but 1 row does not.*'abc'"),
     "some percent": ("score,label\n5%,0\n0.5,1\n", ValueError, "has a percent sign in 1 of 2 rows only"),
-    "late text": ("score,label\n" + "0.1,0\n0.7,1\n" * 20_000 + "n/a,1\n", ValueError, "1 rows do not, such as 'n/a'"),
+    "late text": ("score,label\n" + "0.1,0\n0.7,1\n" * 20_000 + "n/a,1\n", ValueError, "1 row does not, such as 'n/a'"),
     "ragged": ("score,label\n0.5,0\n0.5,0,7\n0.7,1\n", ValueError, "line 3 of .*rows.csv has 3 fields, but its header"),
     "empty": ("", ValueError, "rows.csv is empty"),
     "no rows": ("score,label\n", ValueError, "holds no rows"),

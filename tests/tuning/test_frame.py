@@ -160,7 +160,7 @@ REFUSED = {
     "minus one and zero": (small(label=[0, 1, -1, 1]), {}, "label must hold two classes, found 3"),
     "text": (small(label=["a", "b", "b", "a"]), {}, "label holds the labels 'a', 'b': say which one is positive"),
     "which number": (small(label=[1, 2, 2, 1]), {}, "label holds the labels 1, 2: say which one is positive"),
-    "absent": (small(label=["a", "b", "b", "a"]), {"pos_label": "c"}, "pos_label='c' is none of the labels in label"),
+    "absent": (small(label=["a", "b", "b", "a"]), {"pos_label": "c"}, "pos_label='c' is not among the labels in label"),
     "third text": (small(label=["a", "b", "c", "a"]), {"pos_label": "a"}, "label must hold two classes, found 3"),
     "NaN": (small(score=[0.1, np.nan, 0.3, 0.4]), {}, "1 of 4 rows are null or NaN.*1 without a score.*missing="),
     "no label": (small(label=[0, 1, None, None]), {}, "2 of 4 rows are null or NaN.*2 without a label"),
@@ -390,3 +390,24 @@ def test_labels_that_a_column_cannot_hold_match_no_row(name, engine_named):
     assert found == [(1, False), (2, False), (7, False), (7, True)]
     with pytest.raises(ValueError, match="2 of 4 rows have a label"):
         apply_frame(engine_named(name)(rows), cut, score="score", by="key", unknown="error")
+
+
+def test_columns_of_a_file_that_differ_in_case_are_not_mistaken(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("label,Score,score\n1,0.5,0.1\n0,0.25,0.2\n")
+    for name in ("score", "Score", "score_1"):
+        with pytest.raises(ValueError, match="2 columns with the same name, but for case: 'Score', 'score'"):
+            tune_frame(path, label="label", score=name)
+
+
+def test_columns_are_named_by_text_and_once():
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values = [[0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75], [0.125, 0.5, 0.375, 0.75]]
+    with pytest.raises(ValueError, match="columns must be named by text, got 1: rename it"):
+        tune_frame(pandas.DataFrame(dict(enumerate(values))), label=0, score=1)
+    names = ["label", "score", "score"]
+    for frame in (pandas.DataFrame(zip(*values, strict=True), columns=names), pyarrow.table(values, names=names)):
+        with pytest.raises(ValueError, match="the frame has several columns named 'score': rename all but one"):
+            tune_frame(frame, label="label", score="score")
+        with pytest.raises(ValueError, match="the frame has several columns named 'score': rename all but one"):
+            apply_frame(frame, tune_threshold(*values[:2]), score="score")

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 FIRST_RANK = 16
 """The first rank at which precision is judged."""
 
+LEAST_STEP = 1 / 300
+"""The least distance of two ranks, as a share of the rank: up to 2**53 rows there are some thousands of ranks."""
+
 
 def assured_cut(
     tally: ScoreTally,
@@ -54,7 +57,7 @@ def assured_cut(
     if not constraints:
         raise ValueError(
             "confidence= is the probability with which a constraint holds on new rows, and there is no constraint: to "
-            "learn what the metric will be on new rows, call certify(cut, ...)"
+            "learn what the metric will be on new rows, use certify(cut, ...)"
         )
     for constraint in constraints:
         if not constraint.quantity.extremes_at_corners:
@@ -140,11 +143,16 @@ def _at_fixed_ranks(constraint: Constraint, tally: ScoreTally, error: float) -> 
 def _ranks(rows: int) -> NDArray[np.float64]:
     """16, 19, 23, …: each a fifth beyond the last, later as far as the sampling error of a precision (3√rank).
 
-    A coarse grid skips cuts that could be promised; a fine one divides the error by more.
+    A coarse grid skips cuts that could be promised; a fine one divides the error by more. Beyond 810,000 rows, where
+    3√rank is less than `LEAST_STEP` of a rank, it would have too many.
+
+    >>> _ranks(40)
+    array([16., 19., 23., 28., 34.])
     """
     ranks = [float(FIRST_RANK)]
     while ranks[-1] <= rows:
-        ranks.append(np.round(ranks[-1] + min(ranks[-1] / 5, 3 * np.sqrt(ranks[-1]))))
+        step = min(ranks[-1] / 5, max(3 * np.sqrt(ranks[-1]), LEAST_STEP * ranks[-1]))
+        ranks.append(np.round(ranks[-1] + step))
     return np.array(ranks[:-1])
 
 

@@ -97,7 +97,7 @@ def bootstrap_certificate(
     drawn = resample([cut], tally, retune, groups, resamples, random_state, progress)[0]
     lower, upper = drawn.limits(1 - confidence)
     assumptions = [
-        FRESH if groups is None else "the groups are a random sample, one independent of the other",
+        FRESH if groups is None else "the groups are a random sample, independent of one another",
         ONE_MODEL,
     ]
     assumptions.append("the sample is large: the bootstrap is right in the limit only")

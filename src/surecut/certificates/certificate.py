@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from surecut.notebook import card
 
-FRESH = "the rows are a random sample, one independent of the other, from where the cut will be used"
+FRESH = "the rows are a random sample, independent of one another, from where the cut will be used"
 
 ONE_MODEL = "one fixed model gave all scores, and was not trained on these rows"
 

@@ -84,7 +84,7 @@ def certify(
     weights
         ``"counts"``: a weight of 2 means the row twice; then all methods are valid. ``"importance"``: a weight says how
         much a row matters, such as a cost; then only ``"bootstrap"`` is valid. Has to be said for the other methods,
-        unless all weights are 1: costs in whole euros are no counts.
+        unless all weights are 0 or 1, which only say which rows are there: costs in whole euros are no counts.
     groups
         Rows of one group (a patient, a day) depend on each other. ``"holdout"`` and ``"bootstrap"`` take the groups as
         what is independent; the value is still that of all rows, so that a group counts with each of its rows.
@@ -164,6 +164,8 @@ def certificate(
     progress: bool | None = None,
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
+    if not isinstance(cut, (Cut, MultilabelCut)):
+        raise TypeError(f"certify(cut, y_true, y_score) needs a cut first, got {type(cut).__name__}")
     check_promise(confidence, method, weights, held_out, groups is not None)
     check_missing(missing, "error", "drop")
     if y_score is not None:

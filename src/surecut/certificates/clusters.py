@@ -35,7 +35,7 @@ NO_ORDER = (
     "the {what} come in an order that has nothing to do with what they hold: not sorted by class, score or mistakes"
 )
 
-GROUPS = "the groups are a random sample, one independent of the other, and none has more rows than the largest here"
+GROUPS = "the groups are a random sample, independent of one another, and none has more rows than the largest here"
 
 UNEQUAL = 3.0
 """Groups are unequal where the largest has so many times the rows of the mean one, …"""

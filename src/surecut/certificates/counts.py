@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surecut._inputs import as_weights
+from surecut._inputs import LARGEST_EXACT_INTEGER, as_weights
 from surecut.core.tally import ScoreTally
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ WEIGHTS = ("counts", "importance")
 def frequencies(tally: ScoreTally, what: str, weights: str | None = None) -> ScoreTally:
     """The tally with weights that count rows as numbers of rows; other weights are refused.
 
-    Whole numbers are no sign of counts: costs in whole euros are none. So `weights` has to say it, unless all are 1.
+    Whole numbers are no sign of counts: costs in whole euros are none. So `weights` has to say it, unless all are 1;
+    a tally has no rows of weight 0.
     """
     if tally.weight is tally.rows:
         return tally
@@ -56,6 +57,7 @@ def frequencies(tally: ScoreTally, what: str, weights: str | None = None) -> Sco
     # Of whole numbers the sum of squares is at least the sum, and both are odd or both even.
     if not whole or (squares < sums).any() or ((squares - sums) % 2).any():
         raise not_whole()
+    require_countable(float(sums.sum()))
     counts = sums.astype(np.int64)
     return replace(tally, weight=counts, rows=counts, squares=counts)
 
@@ -106,6 +108,17 @@ def require_whole(sample_weight: NDArray[np.float64], weights: str | None) -> No
     check_weights(weights)
     if weights == "counts" and not np.array_equal(sample_weight, np.round(sample_weight)):
         raise not_whole(float(sample_weight[sample_weight != np.round(sample_weight)][0]))
+    if weights == "counts":
+        require_countable(float(sample_weight.sum()))
+
+
+def require_countable(total: float) -> None:
+    """Raise where so many rows cannot be counted one by one."""
+    if total > LARGEST_EXACT_INTEGER:
+        raise ValueError(
+            f"weights='counts' says how often each row is there, and the weights add up to {total:.4g} rows, more than "
+            "2**53, beyond which numbers of rows are not exact: are they numbers of rows?"
+        )
 
 
 def not_whole(example: float | None = None) -> ValueError:

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import check_missing
+from surecut._matrices import present_rows
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import check_confidence, check_weights, confusion_at, frequencies, require_whole
@@ -34,15 +36,15 @@ from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_value_limits
 from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
+from surecut.decisions.cut import Cut
 from surecut.decisions.saving import UnknownMetric
 from surecut.metrics import FunctionMetric
 from surecut.overlap import Overlap
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from surecut.confusion import Confusion
-    from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
 
 LEVELS = 8
@@ -128,11 +130,16 @@ class DriftReport:
 
 def check_drift(
     cut: Cut,
-    tally: ScoreTally,
+    y_true: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
     *,
+    tally: ScoreTally | None = None,
     reference: ScoreTally | None = None,
+    sample_weight: ArrayLike | None = None,
     weights: str | None = None,
+    pos_label: Any = None,
     confidence: float = 0.95,
+    missing: str = "error",
     looks: int = 1,
     random_state: Any = 0,
 ) -> DriftReport:
@@ -142,18 +149,24 @@ def check_drift(
     ----------
     cut
         The cut in use; it remembers the counts of its tuning rows.
-    tally
-        The new rows.
+    y_true, y_score
+        Labels and scores of the new rows; or a `tally` of them.
     reference
-        Rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The tuning rows
-        themselves will do; their value is corrected by the bootstrap, which is right for large samples.
+        A tally of rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The
+        tuning rows themselves will do; their value is corrected by the bootstrap, which is right for large samples.
+    sample_weight
+        Weights of the new rows, of which `weights` says what they mean.
     weights
         What the weights of all these rows mean, and of those that tuned the cut, as in `certify`: ``"counts"`` if a
-        weight of 2 means the row twice. Has to be said, unless all weights are 1. ``"importance"`` is refused: the
+        weight of 2 means the row twice. Has to be said, unless all weights are 0 or 1. ``"importance"`` is refused: the
         chance of rows is compared, and nothing is known of how large a weight can be.
+    pos_label
+        The label that counts as positive, if it is another than the cut's own.
     confidence
         Where nothing has changed, there is no alarm with at least this probability: at this look, or, with `looks`, at
         any of them.
+    missing
+        What to do with rows without a label, a score or a weight, as in `tune_threshold`.
     looks
         How many looks are planned, this one included: each spends an equal part of the error. One look alone, the
         default, is valid for one look only; repeated, it alarms sooner or later although nothing has changed.
@@ -168,12 +181,26 @@ def check_drift(
     ...     score = rng.random(size)
     ...     return rng.random(size) < score**2 - shift, score
     >>> cut = tune_threshold(*draw(4_000))
-    >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000))).moved
+    >>> check_drift(cut, *draw(4_000)).moved
     False
-    >>> check_drift(cut, ScoreTally.from_scores(*draw(4_000, shift=0.2))).value.direction
+    >>> check_drift(cut, *draw(4_000, shift=0.2)).value.direction
     'fell'
     """
+    if not isinstance(cut, Cut):
+        raise TypeError(f"check_drift(cut, y_true, y_score) needs a cut of one label first, got {type(cut).__name__}")
     check_watch(confidence, weights, looks)
+    check_missing(missing, "error", "drop")
+    if tally is None:
+        if y_true is None or y_score is None:
+            raise ValueError("the check needs new rows: pass y_true and y_score, or a tally of them")
+        if missing == "drop":
+            y_true, y_score, sample_weight = present_rows(y_true, y_score, sample_weight)
+        pos_label = cut.positive_in(y_true, pos_label)
+        tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
+        if sample_weight is not None:
+            require_whole(np.asarray(sample_weight, dtype=float), weights)
+    elif y_true is not None or y_score is not None or sample_weight is not None:
+        raise ValueError("pass either rows or their tally, not both")
     if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
         raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
     kind = _kind(cut, reference)
@@ -206,7 +233,7 @@ def check_watch(confidence: float, weights: str | None, looks: int) -> None:
     check_confidence(confidence)
     check_weights(weights)
     if not (isinstance(looks, (int, np.integer)) and looks >= 1):
-        raise ValueError(f"looks= must be a whole number, at least 1: how many checks are planned, got {looks!r}")
+        raise ValueError(f"looks= must be a whole number of at least 1, got {looks!r}")
 
 
 @dataclass(frozen=True)
@@ -281,7 +308,7 @@ def check_label_drift(
         except ValueError as error:
             not_checked[label] = str(error)
             continue
-        reports[label] = check_drift(one, tally, reference=then, confidence=each, **options)
+        reports[label] = check_drift(one, tally=tally, reference=then, confidence=each, **options)
     return LabelDrift(reports, not_checked, confidence, each, looks)
 
 

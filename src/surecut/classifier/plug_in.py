@@ -653,7 +653,7 @@ def _distances(scores: NDArray[np.float64], thresholds: Any) -> NDArray[np.float
 
 def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:
     if pos_label not in classes.tolist():
-        raise ValueError(f"pos_label={pos_label!r} is none of the classes {classes.tolist()}")
+        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}")
     return pos_label
 
 

@@ -1,7 +1,7 @@
 """The command line: ``surecut …``. A command loads what it needs when it is run.
 
-Exit codes: 0 done; 1 the data or the options do not fit, and a sentence on standard error says why; 2 an option is
-misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
+Exit codes: 0 done; 1 the data or the options do not fit, and a sentence on standard error says why; 2 an option or a
+command is misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
-    epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option is misspelt; 3 check found a change; "
-    "130 stopped by Ctrl-C.",
+    epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option or a command is misspelt or missing; "
+    "3 check found a change; 130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -118,7 +118,7 @@ CUT_BY = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Column of labels, for a cut of many labels; as often and in the order as in tune.",
+        help="For a cut of many labels: the same columns in the same order as in tune.",
         show_default=False,
     ),
 ]
@@ -153,6 +153,8 @@ def common(
 
 def sentence(error: Exception) -> str:
     """An error in words; those of the system come as a number and a name."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"there is no file {error.filename}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -232,8 +234,8 @@ def tune(
         str,
         typer.Option(
             metavar="auto|NUMBER",
-            help="How many positives a calibrated model of the scores is worth. auto is for few positives: tens, or "
-            "some labels of many.",
+            help="Prior strength of a calibrated model of the scores, in equivalent positives; 0 uses the labels "
+            "alone. auto estimates it: use it for few positives (tens), or for labels of which some have few.",
         ),
     ] = "0",
     missing: MISSING = Missing.error,
@@ -404,8 +406,8 @@ def certify(
         bool | None,
         typer.Option(
             "--held-out/--not-held-out",
-            help="Your word that the rows took part neither in training nor in tuning, or that they tuned the cut. "
-            "Without, it is found out.",
+            help="--held-out: the rows took part neither in training nor in tuning; you vouch for it. --not-held-out: "
+            "they tuned the cut. Without either, the rows are compared with those that the cut remembers.",
             show_default=False,
         ),
     ] = None,
@@ -488,7 +490,7 @@ def check(
     pos_label: CUTS_LABEL = None,
     confidence: Annotated[
         float,
-        typer.Option(help="Where nothing has changed, there is no alarm with this probability, at all looks together."),
+        typer.Option(help="False-alarm rate is at most 1 minus this, over all planned looks."),
     ] = 0.95,
     looks: Annotated[
         int,
@@ -502,12 +504,20 @@ def check(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Rows from the time of tuning, best such that tuned nothing: with them smaller changes are seen.",
+            help="Labelled rows from the time of tuning, to detect smaller changes; best are rows that did not tune "
+            "the cut.",
             show_default=False,
         ),
     ] = None,
     missing: MISSING = Missing.error,
-    random_state: RANDOM_STATE = 0,
+    random_state: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The random numbers of the bootstrap, where --reference holds the tuning rows.",
+        ),
+    ] = 0,
     output: FORMAT = Format.table,
 ) -> None:
     """Say whether anything has moved since the cut was tuned; exit code 3 if so.
@@ -556,7 +566,7 @@ def check(
                 found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
             else:
                 fresh, known = tally_of(now), None if then is None else tally_of(then)
-                found = check_drift(loaded, fresh, reference=known, **options)
+                found = check_drift(loaded, tally=fresh, reference=known, **options)
         if isinstance(found, LabelDrift):
             if output is Format.json:
                 printing.as_json(printing.label_drift_document(found))

@@ -147,7 +147,11 @@ def row_labels(found: Arrays, cut: MultilabelCut, columns: int | None = None) ->
     known = {str(label): label for label in cut.labels}
     names = [name if columns is None else _first(name, columns) for name in found.group_names]
     if unknown := sorted({str(name) for name in names} - set(known)):
-        raise TableError(f"{len(unknown):,} labels of the file are none of the cut's {len(cut):,}: {unknown[0]!r}")
+        count = "1 label of the file is" if len(unknown) == 1 else f"{len(unknown):,} labels of the file are"
+        raise TableError(
+            f"{count} not among the cut's {len(cut):,} labels, such as {unknown[0]!r}: remove these rows, or tune on "
+            "them too"
+        )
     labels = np.empty(len(names), dtype=object)
     labels[:] = [known[str(name)] for name in names]
     return labels[found.groups].tolist()

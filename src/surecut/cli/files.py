@@ -270,9 +270,9 @@ class Table:
 
         Rows stay in their order; a join would disturb it, and then they have to be sorted.
         """
-        clash = [name for name in columns if name in self.types]
-        if clash:
-            raise TableError(f"{self.name} has a column {clash[0]!r} already: choose another with --name")
+        added = {name.casefold() for name in columns}
+        if clash := [name for name in self.types if name.casefold() in added]:
+            raise TableError(f"{self.name} has a column {clash[0]!r} already: choose another name with --name")
         options = WRITERS.get(out.suffix.lower())
         if options is None:
             raise TableError(f"cannot write {out}: its ending must be one of {', '.join(WRITERS)}")
@@ -340,7 +340,8 @@ def require_apart(source: str, outputs: dict[str, Path], *others: Path) -> None:
     written: dict[str, Path] = {}
     for option, path in outputs.items():
         if same := next((one for one in inputs if is_same_file(one, path)), None):
-            raise TableError(f"{option} {path} is a file that is read, {same}: write to another one")
+            named = f"{option} {path} is a file that is read" + ("" if same == str(path) else f", {same}")
+            raise TableError(f"{named}: write to another one")
         if same := next((other for other, one in written.items() if is_same_file(one, path)), None):
             raise TableError(f"{same} and {option} both write to {path}: give them different names")
         written[option] = path

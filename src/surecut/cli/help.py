@@ -37,6 +37,8 @@ def _refuse(error: Any, ctx: Any) -> NoReturn:
     asked = getattr(error, "option_name", None)
     if asked in INSTEAD:
         said = f"No such option: {asked}, it is {INSTEAD[asked]} here"
+    elif asked == "--debug":
+        said = "--debug goes before the command, such as surecut --debug tune"
     typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
     typer.echo(f"See {ctx.command_path} --help", err=True)
     raise typer.Exit(2)
@@ -134,7 +136,7 @@ def _name(param: Any) -> str:
     value = param.metavar or (param.name or "").upper()
     if param.param_type_name == "argument":
         return str(value)
-    names = ", ".join(sorted(param.opts, key=len))
+    names = ", ".join([*sorted(param.opts, key=len), *param.secondary_opts])
     return names if param.is_flag else f"{names} {value}"
 
 

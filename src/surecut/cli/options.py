@@ -41,6 +41,7 @@ def in_options(message: str) -> str:
     'pass --weights counts, or use surecut certify --method bootstrap; if they are, --held-out'
     """
     message = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", message)
+    message = re.sub(r"\bcertify\(cut, \.\.\.\)", "surecut certify", message)
     for flag, option in FLAGS.items():
         message = message.replace(flag, option)
 

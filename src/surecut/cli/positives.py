@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from surecut._labels import Classes, LabelRule, plain_label, wrong_type
+from surecut.sources.column_types import BITS
 
 POSITIVE_WORDS = ("true", "t", "yes", "y", "positive", "pos")
 NEGATIVE_WORDS = ("false", "f", "no", "n", "negative", "neg")
@@ -47,12 +48,14 @@ def label_value(text: str, kind: str, column: str) -> Any:
     """A label as a value of its column's type, as DuckDB calls it."""
     if kind == "BOOLEAN":
         return text == "true"
-    if "INT" in kind:
+    if kind in BITS:
         return int(text)
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
         return float(text)
     if kind.startswith(("DATE", "TIME", "INTERVAL")):
         raise TableError(str(wrong_type(f"column {column!r}", "dates or times")))
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION")):
+        raise TableError(str(wrong_type(f"column {column!r}", f"values of type {kind}")))
     return text
 
 

@@ -304,7 +304,7 @@ class MultilabelCut:
             return self._position[label]
         except KeyError:
             known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
-            raise KeyError(f"{label!r} is none of the {len(self.labels)} labels: {known}") from None
+            raise KeyError(f"{label!r} is not among the {len(self.labels)} labels: {known}") from None
 
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
         """Which value of new rows' labels is positive: the one that is named, else the cut's own."""
@@ -318,7 +318,7 @@ class MultilabelCut:
         ``missing="negative"`` not predicted.
         """
         check_missing(missing, "error", "negative")
-        matrix, names = score_matrix(scores, name="scores")
+        matrix, names = score_matrix(scores, "scores", one_column="cut[label].predict takes one label's scores")
         if names is not None and names != self.labels and not _are_positions(names, self.labels):
             position = {name: i for i, name in enumerate(names)}
             if lacking := [label for label in self.labels if label not in position]:

@@ -26,11 +26,17 @@ class Columns:
         return [self.score, self.label, *weight, *self.by]
 
     def require_in(self, present: Iterable[str]) -> None:
-        """Raise where a column is not among those of the frame."""
+        """Raise unless each column is one of those of the frame, and no other has its name."""
         present = list(present)
         for name in self.names:
+            if not isinstance(name, str):
+                raise ValueError(
+                    f"columns must be named by text, got {name!r}: rename it, or pass its values as arrays"
+                )
+            if present.count(name) > 1:
+                raise same_names(name)
             if name not in present:
-                near = difflib.get_close_matches(str(name), present, n=1)
+                near = difflib.get_close_matches(name, map(str, present), n=1)
                 hint = f": did you mean {near[0]!r}?" if near else f", which has {', '.join(map(repr, present[:20]))}"
                 raise ValueError(f"there is no column {name!r} in the frame{hint}")
 
@@ -42,6 +48,11 @@ class Columns:
         is_text = kind in (nw.String, nw.Categorical, nw.Enum, nw.Binary)
         if is_text or kind.is_temporal() or kind.is_nested():  # what is of no type at all may hold numbers
             raise not_numbers(self.weight, kind)
+
+
+def same_names(*names: Any) -> ValueError:
+    """What is wrong with a frame whose columns have the same name."""
+    return ValueError(f"the frame has several columns named {', '.join(map(repr, names))}: rename all but one")
 
 
 def not_numbers(name: str, kind: Any) -> TypeError:

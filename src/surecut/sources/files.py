@@ -74,7 +74,7 @@ class Files:
         self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
-            self._table = self._opened()
+            self._table = self._without_renamed(self._opened())
         self.sql, self.conflicts = self._table.sql, self._table.conflicts
         self.types = dict(self._table.types)
 
@@ -193,6 +193,42 @@ class Files:
         if self._folders & {name.casefold() for name in opened.conflicts}:  # day=1 beside day=all
             return self._opened_with(", hive_types_autocast = false")
         return opened
+
+    def _without_renamed(self, opened: Opened) -> Opened:
+        """The same, with a conflict for columns whose names are the same but for case.
+
+        DuckDB calls the second ``score`` of a file ``score_1``, so that the first one would be taken for it.
+        """
+        conflicts, known = dict(opened.conflicts), [*opened.types, *opened.conflicts]
+        plain = {name.casefold() for name in known}
+        suspects = [name for name in known if re.sub(r"(_\d+)+$", "", name.casefold()) in plain - {name.casefold()}]
+        for file in self.files if suspects else ():
+            written: dict[str, list[str]] = {}
+            for name in self._written_names(file):
+                written.setdefault(name.casefold(), []).append(name)
+            for base, same in written.items():
+                alike = [name for name in known if re.fullmatch(rf"{re.escape(base)}(_\d+)*", name.casefold())]
+                if len(same) > 1 and len(alike) > 1:
+                    reason = (
+                        f"{self.name if len(self.files) == 1 else file} has {len(same)} columns with the same name, "
+                        f"but for case: {', '.join(map(repr, sorted(same)))}. Rename all but one"
+                    )
+                    conflicts |= dict.fromkeys([*alike, *same], reason)
+        types = {name: kind for name, kind in opened.types.items() if name not in conflicts}
+        return opened._replace(types=types, conflicts=conflicts)
+
+    def _written_names(self, file: str) -> list[str]:
+        """The names of a file's columns as they are written."""
+        if self.kind == "parquet":
+            query = f"SELECT name FROM parquet_schema({names_sql([file])})"
+        elif self.kind == "json":
+            query = f"SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects({names_sql([file])})"
+        else:
+            options, _ = self._described_csv(file, ", all_varchar = true")
+            source = self._source_of([file], f"{options}, header = false")
+            (first,) = self.connection.execute(f"SELECT * FROM {source} LIMIT 1").fetchall()
+            return [str(name).strip() for name in first]
+        return [str(name) for (name,) in self.connection.execute(query).fetchall()]
 
     def _opened_with(self, options: str) -> Opened:
         if self.kind == "csv":
@@ -351,4 +387,7 @@ def _fields(number: int) -> str:
 
 def _encoding_of(path: str) -> str:
     with open(path, "rb") as file:
-        return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+        mark = file.read(2)
+    if mark == b"\xfe\xff":
+        raise ValueError(f"{path} is text in UTF-16, big-endian, which DuckDB does not read: save it as UTF-8")
+    return "utf-16" if mark == b"\xff\xfe" else "latin-1"

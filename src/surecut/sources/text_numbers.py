@@ -53,7 +53,9 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
     name = quoted(column)
     text = f"trim({name})"
     bare = f"trim(rtrim({text}, '%'))"
-    plain, comma = (f"TRY_CAST({number} AS DOUBLE)" for number in (bare, f"replace({bare}, ',', '.')"))
+    # DuckDB reads 1_100 as 1100, which may as well be a name
+    number = f"CASE WHEN NOT contains({bare}, '_') THEN {bare} END"
+    plain, comma = (f"TRY_CAST({one} AS DOUBLE)" for one in (number, f"replace({number}, ',', '.')"))
     is_filled = f"{name} IS NOT NULL AND {text} <> ''"
     has_comma = f"{is_filled} AND contains({bare}, ',')"
     # 3,185 may be a little more than three, or three thousand; 0,185 and 3,18 can only be the former
@@ -68,14 +70,15 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
         f"any_value({bare}) FILTER ({is_too_large})"
     )
     if commas < rows:
-        raise ValueError(f"column {column!r} must hold numbers, but {rows - commas} rows do not, such as {other!r}")
+        count = "1 row does" if rows - commas == 1 else f"{rows - commas} rows do"
+        raise ValueError(f"column {column!r} must hold numbers, but {count} not, such as {other!r}")
     if 0 < percents < rows:
         raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
     if plains < rows and (points or not decimals):
         beside = f", beside {pointed!r}" if points else ""
         raise ValueError(
-            f"column {column!r} holds numbers such as {written!r}{beside}: is the comma a decimal one, or does it part "
-            "thousands? Write decimal points, and no marks between thousands"
+            f"column {column!r} holds numbers such as {written!r}{beside}: is the comma a decimal one, or does it "
+            "separate thousands? Write decimal points, and no marks between thousands"
         )
     if too_large is not None:
         raise ValueError(f"{column} holds the integer {too_large}{BEYOND_DOUBLES}")

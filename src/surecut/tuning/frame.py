@@ -21,7 +21,7 @@ from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.sources.columns import Columns, is_nan
+from surecut.sources.columns import Columns, is_nan, same_names
 from surecut.tuning.labels import tune_labels
 from surecut.tuning.request import MetricLike, Request
 from surecut.tuning.tune import tally_for_limits, tune
@@ -378,6 +378,9 @@ def _wrapped(frame: Any, columns: Columns, whole: bool = False) -> Any:
         return nw.from_native(frame)
     except TypeError:
         raise TypeError(f"expected {ACCEPTED}, got {type(frame).__name__}") from None
+    except nw.exceptions.DuplicateError:
+        names = list(frame.columns if hasattr(frame, "to_numpy") else frame.schema.names)
+        raise same_names(*dict.fromkeys(name for name in names if names.count(name) > 1)) from None
 
 
 def _reader(frame: Any, columns: Columns) -> Any:

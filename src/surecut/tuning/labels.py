@@ -141,7 +141,7 @@ def tune_thresholds(
     )
     if missing == "drop":
         Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
-    scores, score_names = score_matrix(Y_score)
+    scores, score_names = score_matrix(Y_score, one_column="tune_threshold takes one column")
     truth, truth_names = label_matrix(Y_true, pos_label)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])

@@ -162,7 +162,7 @@ class Request:
             raise ValueError("prior= is for one cut: labels have class balances of their own; tune each by itself")
         if self.average is not None and self.confidence is not None:
             raise ValueError(
-                "confidence= is for one cut: certify the thresholds of many labels on held-out rows, certify(cut, ...)"
+                "confidence= is for one cut: certify thresholds of many labels on held-out rows with certify(cut, ...)"
             )
 
     @property

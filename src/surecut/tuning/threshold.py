@@ -80,7 +80,8 @@ def tune_threshold(
         Weights of the rows, not negative. The cut is that of rows which are repeated as often.
     weights
         With `confidence` and weights: what the weights mean. ``"counts"`` if a weight of 2 means the row twice; with
-        ``"importance"``, as for costs, no constraint can be promised. Weights that are all 1 need no word.
+        ``"importance"``, as for costs, no constraint can be promised. Weights that are all 0 or 1
+        mean the same either way, which rows are there, and need no word.
     pos_label
         The label that counts as positive.
     constraint

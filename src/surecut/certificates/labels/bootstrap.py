@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
 
 RETUNED = 50
-"""Resamples on which the thresholds are tuned anew."""
+"""Resamples on which the thresholds are tuned again."""
 
 
 FEWEST_OF_LABEL = 25
@@ -83,7 +83,7 @@ def bootstrap_labels(
     drawn_values = np.concatenate(values)
     steps = (0.0, 0.0) if cut.average == "samples" else _steps(cut, confusion, float(weights.sum()) / groups)
     lower, upper = Resampled(drawn_values, drawn_values, optimism, None, steps).limits(1 - confidence)
-    assumptions = [FRESH if codes is None else "the groups are a random sample, one independent of the other"]
+    assumptions = [FRESH if codes is None else "the groups are a random sample, independent of one another"]
     assumptions.append("the sample is large: the bootstrap is right in the limit only")
     if tuned_here and cut.constraints:
         assumptions.append("the value is not corrected for the choice of a constrained cut")
@@ -99,7 +99,7 @@ def _optimism(
     rng: np.random.Generator,
     progress: bool | None,
 ) -> float:
-    """By how much tuned thresholds flatter: on resamples, tuned anew, less what they are worth on the rows themselves.
+    """By how much tuned thresholds flatter: on resamples, tuned again, less what they are worth on the rows themselves.
 
     Both are compared with the cut's own thresholds on the same rows, which takes most of the chance out.
     """
@@ -117,7 +117,7 @@ def _optimism(
     of_cut = valued(cut)
     value = of_cut(own)
     found = []
-    for _ in shown(range(RETUNED), "tuning anew", RETUNED, progress=progress):
+    for _ in shown(range(RETUNED), "tuning again", RETUNED, progress=progress):
         times = rng.multinomial(groups, np.full(groups, 1 / groups))
         weights = np.asarray(own * (times if codes is None else times[codes]), dtype=float)
         anew = tune_thresholds(
@@ -170,7 +170,7 @@ def _steps(cut: MultilabelCut, confusion: Confusion, size: float) -> tuple[float
 
 
 def _shrinkage(cut: MultilabelCut) -> Any:
-    """κ to tune with anew: the one that was given, or, where labels differ, "auto", which chose them."""
+    """κ to tune with again: the one that was given, or, where labels differ, "auto", which chose them."""
     kappas = np.unique(cut.shrinkage)
     if not len(kappas) or not np.isfinite(kappas).all():
         return 0.0

@@ -42,7 +42,7 @@ class LabelRows:
     def of(
         cls, cut: MultilabelCut, Y_true: Any, Y_score: Any, sample_weight: ArrayLike | None, pos_label: Any = None
     ) -> LabelRows:
-        scores, score_names = score_matrix(Y_score)
+        scores, score_names = score_matrix(Y_score, one_column="say with by= which label each row is of")
         truth, truth_names = label_matrix(Y_true, pos_label)
         truth, names = aligned(truth, truth_names, scores, score_names, None)
         if len(names) != len(cut):
@@ -50,7 +50,7 @@ class LabelRows:
         has_names = score_names is not None and tuple(cut.labels) != tuple(range(len(cut)))
         if has_names and set(names) != set(cut.labels):
             strange = next(name for name in names if name not in cut.labels)
-            raise ValueError(f"Y_score has a column {strange!r}, which is none of the cut's labels")
+            raise ValueError(f"Y_score has a column {strange!r}, which is not among the cut's labels")
         if names != cut.labels and set(names) == set(cut.labels):
             position = {name: i for i, name in enumerate(names)}
             order = [position[label] for label in cut.labels]
@@ -169,7 +169,7 @@ def _positions(cut: MultilabelCut, by: Any) -> NDArray[np.intp]:
     try:
         found = [position[tuple(value) if isinstance(value, list) else value] for value in values]
     except KeyError as error:
-        raise ValueError(f"by= holds {error.args[0]!r}, which is none of the cut's {len(cut):,} labels") from None
+        raise ValueError(f"by= holds {error.args[0]!r}, which is not among the cut's {len(cut):,} labels") from None
     return np.array(found, dtype=np.intp)
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from surecut.certificates.cells import ClusterCells
     from surecut.decisions.multilabel import MultilabelCut
 
-ANY_LABELS = "nothing is assumed of how the labels of one row depend on each other"
-
 
 def row_values(cut: MultilabelCut, cells: ClusterCells) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -36,7 +34,7 @@ def average_certificate(
     assumptions: Sequence[str],
     confusion: Confusion | None = None,
 ) -> Certificate:
-    said = [*assumptions, ONE_MODEL, ANY_LABELS]
+    said = [*assumptions, ONE_MODEL]
     unknown = len(undefined_labels(cut.metric, cut.confusion if confusion is None else confusion))
     if unknown and cut.average == "macro":
         said.append(
