@@ -1,4 +1,4 @@
-"""A small table of ours beside a frame in an engine, so that the engine can join them."""
+"""A small table of ours beside a frame in an engine, so that the engine can join them; and frames in batches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
+from surecut.core.settings import settings
 from surecut.sources.column_types import BITS
 from surecut.sources.text_numbers import literal, quoted
 
@@ -33,6 +34,37 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
             yield nw.from_native(nw.to_native(frame).query("surecut_frame", query))
     else:
         yield _in_engine_of(frame, table).lazy()
+
+
+def can_stream(frame: nw.LazyFrame[Any]) -> bool:
+    """Whether the rows of a frame are in memory, or come in batches without being collected."""
+    engine = frame.implementation
+    return engine.is_duckdb() or engine.is_polars() or engine.is_pyarrow() or engine.is_pandas_like()
+
+
+def batches_of(frame: nw.LazyFrame[Any]) -> Iterator[nw.DataFrame[Any]]:
+    """The rows of a frame that can be streamed, in any order."""
+    native = nw.to_native(frame)
+    if frame.implementation.is_duckdb():
+        import pyarrow
+
+        from surecut.sources.readers import arrow_reader
+
+        for batch in arrow_reader(native):
+            yield nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
+        return
+    pieces = polars_batches(native) if frame.implementation.is_polars() else [nw.to_native(frame.collect())]
+    for piece in pieces:
+        whole: nw.DataFrame[Any] = nw.from_native(piece, eager_only=True)
+        for start in range(0, len(whole), settings().batch):
+            yield whole[start : start + settings().batch]
+
+
+def polars_batches(frame: Any) -> Any:
+    """A Polars lazy frame as frames in memory, in any order."""
+    if hasattr(frame, "collect_batches"):
+        return frame.collect_batches(chunk_size=settings().batch, maintain_order=False)
+    return [frame.collect()]  # pragma: no cover  # an older Polars has no collect_batches
 
 
 def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...]) -> Any:
