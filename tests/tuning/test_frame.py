@@ -446,3 +446,73 @@ def test_a_cut_of_groups_keeps_the_index(index):
     applied = apply_frame(rows, cut, score="score", by="key")
     pandas.testing.assert_index_equal(applied.index, rows.index)
     pandas.testing.assert_frame_equal(applied[list(rows.columns)], rows)
+
+
+# Labels, keys and weights at the edges of their types
+
+
+def edges(**columns):
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    return pandas.DataFrame({"label": [0, 1] * 4, "score": scores, "g": 1} | columns)
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_positive_label_is_compared_with_integers_as_an_integer(engine, by):
+    rows = edges(label=[2**60, 2**60 + 1] * 4)
+    expected = tune_threshold(rows["label"], rows["score"], pos_label=2**60).confusion
+    for label in (2**60, float(2**60)):
+        cut = tune_frame(engine(rows), label="label", score="score", by=by, pos_label=label)
+        assert (cut if by is None else cut[1]).confusion == expected
+    with pytest.raises(ValueError, match="is none of the labels"):
+        tune_frame(engine(rows), label="label", score="score", by=by, pos_label=2.0**60 + 2**9)
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_positive_label_may_be_a_float32(engine, by):
+    rows = edges(label=np.tile(np.array([0.1, 0.2], dtype=np.float32), 4))
+    for label in (np.float32(0.1), 0.1):
+        assert tune_frame(engine(rows), label="label", score="score", by=by, pos_label=label).value == pytest.approx(
+            2 / 3
+        )
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("name", ["pandas", "pyarrow"])
+def test_labels_may_be_half_floats_and_categories_of_numbers(name, by, engine_named):
+    for label in (np.array([0, 1] * 4, dtype=np.float16), pandas.Categorical([0, 1] * 4)):
+        cut = tune_frame(engine_named(name)(edges(label=label)), label="label", score="score", by=by)
+        assert cut.value == pytest.approx(8 / 11)
+    halves = edges(label=np.tile(np.array([0.1, 0.2], dtype=np.float16), 4))
+    cut = tune_frame(engine_named(name)(halves), label="label", score="score", by=by, pos_label=np.float16(0.1))
+    assert cut.value == pytest.approx(2 / 3)
+    absent = edges(label=pandas.Categorical([0, 1, None, 1] * 2))
+    with pytest.warns(MissingRowsWarning, match="2 without a label"):
+        cut = tune_frame(engine_named(name)(absent), label="label", score="score", by=by, missing="drop")
+    assert cut.value == pytest.approx(8 / 9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_minus_zero_and_zero_are_one_group(engine, dtype, same):
+    zeros = np.array([0.0, -0.0, -0.0, 0.0, 1, 1, 1, 1], dtype=dtype)
+    rows = edges(g=zeros)
+    cut = tune_frame(engine(rows), label="label", score="score", by="g")
+    same.groups(cut, tune_frame(edges(g=zeros + 0), label="label", score="score", by="g"))
+    applied = collected(apply_frame(engine(rows), cut, score="score", by="g", unknown="error")).sort_values("score")
+    assert applied["predicted"].tolist() == (rows["score"] >= np.repeat(cut.thresholds, 4)).tolist()
+    np.testing.assert_array_equal(np.signbit(applied["g"]), np.signbit(zeros))
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_integer_weights_beyond_2_53_are_the_nearest_doubles(engine, by):
+    rows = edges(weight=[2**53 + 1] * 8)
+    cut = tune_frame(engine(rows), label="label", score="score", weight="weight", by=by)
+    assert cut.value == pytest.approx(8 / 11)
+
+
+def test_a_column_has_one_part(engine):
+    columns = {"label": "label", "score": "score"}
+    with pytest.raises(ValueError, match="a column groups the rows twice: 'g', 'g'"):
+        tune_frame(engine(edges()), **columns, by=["g", "g"])
+    for weight, by in ((None, "label"), (None, "score"), ("g", "g")):
+        with pytest.raises(ValueError, match=f"'{by}' cannot both group the rows and be their score, label or weight"):
+            tune_frame(engine(edges()), **columns, weight=weight, by=by)

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 from surecut._inputs import check_missing
 from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
 from surecut.decisions.cut import Cut
-from surecut.sources.columns import Columns, is_nan
+from surecut.sources.columns import Columns, as_group_key, is_nan
 from surecut.sources.engine_tables import thresholds_beside
 
 if TYPE_CHECKING:
@@ -95,8 +95,11 @@ class AppliedCut:
         if isinstance(frame, nw.DataFrame):
             position = _unused("surecut_position", names)
             frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
-        beside = thresholds_beside(frame, cut, columns.by, threshold_name)
-        joined = frame.join(beside, on=list(columns.by), how="left")
+        schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in columns.by)
+        frame = frame.with_columns(
+            *(as_group_key(name, schema[name]).alias(key) for name, key in zip(columns.by, keys, strict=True))
+        )
+        joined = frame.join(thresholds_beside(frame, cut, keys, threshold_name), on=list(keys), how="left")
         threshold = nw.col(threshold_name)
         reaches = (score >= threshold) & (threshold < math.inf) & ~is_nan(score)
         return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()), names, position, index)

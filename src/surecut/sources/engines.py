@@ -30,8 +30,9 @@ from surecut.core.tally import ScoreTally
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
-from surecut.sources.columns import Columns, is_nan, not_numbers
+from surecut.sources.columns import Columns, as_group_key, is_nan, not_numbers
 from surecut.sources.engine_tables import batches_of, can_stream, table_beside
+from surecut.sources.key_values import as_key
 from surecut.sources.labels import LabelSource
 
 if TYPE_CHECKING:
@@ -160,7 +161,10 @@ class EngineRows:
             too_large = (raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER)
         if columns.weight is not None:
             selected.append(nw.col(columns.weight).cast(nw.Float64).alias(WEIGHT))
-        keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
+        keys = [
+            as_group_key(column, self._schema[column]).alias(key)
+            for column, key in zip(columns.by, self.keys, strict=True)
+        ]
         frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
         without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
         is_positive = self._is_positive()
@@ -225,9 +229,9 @@ class EngineRows:
             positive = self._rule.positive(LabelKind.TEXT)  # engines compare text with types of their own, such as UUID
         else:
             positive = self._rule.positive(LabelKind.OTHER)
-        if positive is None:
-            return nw.lit(False)
-        return nw.col(LABEL) == (float(np.float32(positive)) if kind == nw.Float32 else positive)
+        if positive is not None and (kind.is_integer() or kind.is_float()):
+            positive = as_key(positive, kind)  # engines would compare large integers as floats
+        return nw.lit(False) if positive is None else nw.col(LABEL) == positive
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ def as_key(label: Any, kind: Any) -> Any:
 
     >>> as_key("7", nw.Int8()), as_key(1.0, nw.Int8()), as_key(1.5, nw.Int8()), as_key(300, nw.Int8())
     (7, 1, None, None)
+    >>> as_key(float(2**60), nw.Int64()) == 2**60
+    True
     >>> as_key(0.1, nw.Float32()), as_key(2**53 + 1, nw.Float64()), as_key(7, nw.String())
     (0.10000000149011612, None, '7')
     """
@@ -59,7 +61,7 @@ def _among(label: Any, values: tuple[Any, ...]) -> Any:
 
 
 def _number(label: Any) -> Decimal | None:
-    """A number, or the text of one, as a decimal; None where it is neither, or not finite."""
+    """A number, or the text of one, as a decimal, as it is written; None where it is neither, or not finite."""
     is_text = isinstance(label, str) and "_" not in label
     if not is_text and not isinstance(label, NUMBERS):
         return None
@@ -71,7 +73,7 @@ def _number(label: Any) -> Decimal | None:
 
 
 def _as_integer(label: Any, kind: Any) -> int | None:
-    number = _number(label)
+    number = Decimal(label) if isinstance(label, float) and math.isfinite(label) else _number(label)
     if number is None or number.adjusted() > 40 or number != number.to_integral_value():
         return None
     bits = int(str(kind).lstrip("UInt"))
