@@ -199,7 +199,9 @@ def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_p
 
 
 def plain_label_value(label: Any) -> Any:
-    """A label as a plain Python value: decimals and fractions are the nearest floats."""
+    """A label as a plain Python value: decimals and fractions are the nearest floats, float32 is as it is written."""
+    if isinstance(label, (np.float16, np.float32)):
+        return as_written(np.array([label], dtype=np.float32))[0]
     plain = plain_value(label)
     return float(plain) if isinstance(plain, NUMBERS) and not isinstance(plain, (int, float)) else plain
 

@@ -72,6 +72,21 @@ def test_a_cut_of_a_group_is_not_certified_by_its_own_rows(engine, make):
                 certify(cut[key], rows["label"], rows["score"])
 
 
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_groups_are_not_certified_by_all_but_one_of_their_own_rows(engine, average):
+    frame, other = (long_table(3, 900, seed).to_pandas() for seed in (0, 1))
+    with using(batch=100):
+        cut = tune_frame(engine(frame), label="label", score="score", by="group", average=average)
+    assert cut.checksums.any() == (engine.name != "ibis")
+    rows = frame[3:]  # without one row of each group
+    with pytest.raises(ValueError, match="some of these rows tuned the cut"):
+        certify(cut, rows["label"], rows["score"], by=rows["group"])
+    for key, own in rows.groupby("group"):
+        with pytest.raises(ValueError, match="some of these rows tuned the cut"):
+            certify(cut[key], own["label"], own["score"])
+    assert certify(cut, other["label"], other["score"], by=other["group"]).rows == 900
+
+
 # Many rows, many groups
 
 

@@ -379,17 +379,143 @@ def test_a_label_whose_cut_predicts_nothing_is_known(engine):
     assert sorted(collected(applied)["predicted"]) == [False, False, False, True]
 
 
-@pytest.mark.parametrize("name", ["duckdb", "parquet"])
-def test_labels_that_a_column_cannot_hold_match_no_row(name, engine_named):
-    """DuckDB casts 1.5 to 2, and 01 to 1."""
-    halves = tune_threshold([0, 1], [0.25, 0.75])
-    cut = MultilabelCut.from_cuts(["1.5", "7", "01", "1", "x"], [halves] * 5)
-    rows = small(score=[0.9, 0.9, 0.9, 0.1], key=[2, 7, 1, 7])
-    applied = apply_frame(engine_named(name)(rows), cut, score="score", by="key").df()
-    found = sorted(zip(applied["key"], applied["predicted"], strict=True))
-    assert found == [(1, False), (2, False), (7, False), (7, True)]
-    with pytest.raises(ValueError, match="2 of 4 rows have a label"):
-        apply_frame(engine_named(name)(rows), cut, score="score", by="key", unknown="error")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("labels", "keys", "dtype", "expected"),
+    [
+        (["1.5", "7", "01", "1", "x"], [2, 7, 1, 44], "int64", [False, True, False, False]),
+        ([2.0, 1.5, "2"], [1, 2, 3, 4], "int64", [False] * 4),
+        ([1.0, 1.5], [1, 2, 3, 4], "int64", [True, False, False, False]),
+        ([300, 7], [44, 7, 1, 2], "int8", [False, True, False, False]),
+        ([2**63 + 1, -1], [2**63 + 1, 2**63, 2**64 - 1, 1], "uint64", [True, False, False, False]),
+        ([2**53 + 1, 2, "0.5"], [2.0**53, 2.0, 0.5, 1.0], "float64", [False, True, True, False]),
+        ([0.1, float(np.float32(0.2)), 0.3 + 1e-12], [0.1, 0.2, 0.3, 0.4], "float32", [True, True, False, False]),
+        ([7, "a"], ["7", "a", "b", "c"], "str", [True, True, False, False]),
+        ([7, "a"], ["7", "a", "b", "c"], "category", [True, True, False, False]),
+        ([0, "true"], [True, False, True, False], "bool", [True] * 4),
+    ],
+    ids=["text", "equal", "halves", "int8", "uint64", "float64", "float32", "str", "category", "bool"],
+)
+def test_labels_match_rows_of_any_type_exactly_or_not_at_all(engine, labels, keys, dtype, expected):
+    cut = MultilabelCut.from_cuts(labels, [tune_threshold([0, 1], [0.25, 0.75])] * len(labels))
+    rows = pandas.DataFrame({"score": 0.9, "key": pandas.Series(keys, dtype=dtype), "row": range(4)})
+    applied = collected(apply_frame(engine(rows), cut, score="score", by="key"))
+    assert list(applied.columns) == ["score", "key", "row", "predicted"]
+    assert applied.sort_values("row")["predicted"].tolist() == expected
+    if not all(expected):
+        with pytest.raises(ValueError, match=f"{expected.count(False)} of 4 rows have a label"):
+            apply_frame(engine(rows), cut, score="score", by="key", unknown="error")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_labels_that_are_no_category_match_no_row():
+    cut = MultilabelCut.from_cuts(["a", "z", 1], [tune_threshold([0, 1], [0.25, 0.75])] * 3)
+    text = polars.DataFrame({"s": [0.9, 0.9], "g": ["a", "b"]}, schema_overrides={"g": polars.Enum(["a", "b"])})
+    for frame in (text, text.lazy(), duckdb.sql("SELECT s, g::ENUM('a', 'b') AS g FROM text ORDER BY g")):
+        assert collected(apply_frame(frame, cut, score="s", by="g"))["predicted"].tolist() == [True, False]
+    numbers = pandas.DataFrame({"s": [0.9, 0.9, 0.9], "g": pandas.Categorical([1, 2, None])})
+    assert apply_frame(numbers, cut, score="s", by="g")["predicted"].tolist() == [True, False, False]
+
+
+def test_groups_of_bytes_are_applied():
+    rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.25, 'a\\xFF'::BLOB), (1, 0.75, 'a\\xFF'::BLOB)) AS t(y, s, g)")
+    cut = tune_frame(rows, label="y", score="s", by="g")
+    assert apply_frame(rows, cut, score="s", by="g", unknown="error").order("s").df()["predicted"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("by", [None, "key"])
+def test_columns_of_any_name_stay_as_they_are(engine, by):
+    rows = small(key=["a"] * 4, surecut_threshold=1.5, surecut_position=[3, 2, 1, 0])
+    cut = tune_frame(rows, label="label", score="score", by=by)
+    for name in ("predicted", "surecut_threshold_"):
+        applied = collected(apply_frame(engine(rows), cut, score="score", by=by, name=name))
+        applied = applied.sort_values("surecut_position", ascending=False)
+        assert list(applied.columns) == [*rows.columns, name]
+        assert applied["surecut_threshold"].tolist() == [1.5] * 4
+        assert (
+            applied[name].tolist() == (rows["score"] >= (cut.threshold if by is None else cut.thresholds[0])).tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    "index", [[5, 3, 9, 3], pandas.MultiIndex.from_product([["u", "v"], [1, 2]], names=["a", "b"])]
+)
+def test_a_cut_of_groups_keeps_the_index(index):
+    rows = small(key=["b", "a", "b", "a"]).set_axis(index)
+    cut = tune_frame(rows, label="label", score="score", by="key", metric="accuracy")
+    applied = apply_frame(rows, cut, score="score", by="key")
+    pandas.testing.assert_index_equal(applied.index, rows.index)
+    pandas.testing.assert_frame_equal(applied[list(rows.columns)], rows)
+
+
+# Labels, keys and weights at the edges of their types
+
+
+def edges(**columns):
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    return pandas.DataFrame({"label": [0, 1] * 4, "score": scores, "g": 1} | columns)
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_positive_label_is_compared_with_integers_as_an_integer(engine, by):
+    rows = edges(label=[2**60, 2**60 + 1] * 4)
+    expected = tune_threshold(rows["label"], rows["score"], pos_label=2**60).confusion
+    for label in (2**60, float(2**60)):
+        cut = tune_frame(engine(rows), label="label", score="score", by=by, pos_label=label)
+        assert (cut if by is None else cut[1]).confusion == expected
+    with pytest.raises(ValueError, match="is none of the labels"):
+        tune_frame(engine(rows), label="label", score="score", by=by, pos_label=2.0**60 + 2**9)
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_positive_label_may_be_a_float32(engine, by):
+    rows = edges(label=np.tile(np.array([0.1, 0.2], dtype=np.float32), 4))
+    for label in (np.float32(0.1), 0.1):
+        assert tune_frame(engine(rows), label="label", score="score", by=by, pos_label=label).value == pytest.approx(
+            2 / 3
+        )
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("name", ["pandas", "pyarrow"])
+def test_labels_may_be_half_floats_and_categories_of_numbers(name, by, engine_named):
+    for label in (np.array([0, 1] * 4, dtype=np.float16), pandas.Categorical([0, 1] * 4)):
+        cut = tune_frame(engine_named(name)(edges(label=label)), label="label", score="score", by=by)
+        assert cut.value == pytest.approx(8 / 11)
+    halves = edges(label=np.tile(np.array([0.1, 0.2], dtype=np.float16), 4))
+    cut = tune_frame(engine_named(name)(halves), label="label", score="score", by=by, pos_label=np.float16(0.1))
+    assert cut.value == pytest.approx(2 / 3)
+    absent = edges(label=pandas.Categorical([0, 1, None, 1] * 2))
+    with pytest.warns(MissingRowsWarning, match="2 without a label"):
+        cut = tune_frame(engine_named(name)(absent), label="label", score="score", by=by, missing="drop")
+    assert cut.value == pytest.approx(8 / 9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_minus_zero_and_zero_are_one_group(engine, dtype, same):
+    zeros = np.array([0.0, -0.0, -0.0, 0.0, 1, 1, 1, 1], dtype=dtype)
+    rows = edges(g=zeros)
+    cut = tune_frame(engine(rows), label="label", score="score", by="g")
+    same.groups(cut, tune_frame(edges(g=zeros + 0), label="label", score="score", by="g"))
+    applied = collected(apply_frame(engine(rows), cut, score="score", by="g", unknown="error")).sort_values("score")
+    assert applied["predicted"].tolist() == (rows["score"] >= np.repeat(cut.thresholds, 4)).tolist()
+    np.testing.assert_array_equal(np.signbit(applied["g"]), np.signbit(zeros))
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_integer_weights_beyond_2_53_are_the_nearest_doubles(engine, by):
+    rows = edges(weight=[2**53 + 1] * 8)
+    cut = tune_frame(engine(rows), label="label", score="score", weight="weight", by=by)
+    assert cut.value == pytest.approx(8 / 11)
+
+
+def test_a_column_has_one_part(engine):
+    columns = {"label": "label", "score": "score"}
+    with pytest.raises(ValueError, match="a column groups the rows twice: 'g', 'g'"):
+        tune_frame(engine(edges()), **columns, by=["g", "g"])
+    for weight, by in ((None, "label"), (None, "score"), ("g", "g")):
+        with pytest.raises(ValueError, match=f"'{by}' cannot both group the rows and be their score, label or weight"):
+            tune_frame(engine(edges()), **columns, weight=weight, by=by)
 
 
 def test_columns_of_a_file_that_differ_in_case_are_not_mistaken(tmp_path):

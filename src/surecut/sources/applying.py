@@ -11,13 +11,11 @@ import narwhals.stable.v2 as nw
 from surecut._inputs import check_missing
 from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
 from surecut.decisions.cut import Cut
-from surecut.sources.columns import Columns, is_nan
-from surecut.sources.engine_tables import THRESHOLD, thresholds_beside
+from surecut.sources.columns import Columns, as_group_key, is_nan
+from surecut.sources.engine_tables import thresholds_beside
 
 if TYPE_CHECKING:
     from surecut.decisions.multilabel import MultilabelCut
-
-POSITION = "surecut_position"
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,12 @@ class AppliedCut:
     is_positive: Any
     is_missing: Any
     is_unknown: Any
+    names: tuple[str, ...] = ()
+    """The columns that the frame had before thresholds were joined to it; none where they were not."""
+    position: str | None = None
+    """The column with the place of each row, where joins may change it."""
+    index: Any = None
+    """The index of a pandas frame."""
 
     @classmethod
     def of(cls, frame: Any, cut: Cut | MultilabelCut, columns: Columns) -> AppliedCut:
@@ -86,19 +90,29 @@ class AppliedCut:
             return cls(frame, reaches, is_missing, nw.lit(False))
         if not columns.by:
             raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
+        names = tuple(frame.collect_schema().names())
+        threshold_name, position, index = _unused("surecut_threshold", names), None, nw.maybe_get_index(frame)
         if isinstance(frame, nw.DataFrame):
-            frame = frame.with_row_index(POSITION)  # joins do not keep the order of rows in all engines
-        joined = frame.join(thresholds_beside(frame, cut, columns.by), on=list(columns.by), how="left")
-        threshold = nw.col(THRESHOLD)
+            position = _unused("surecut_position", names)
+            frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
+        schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in columns.by)
+        frame = frame.with_columns(
+            *(as_group_key(name, schema[name]).alias(key) for name, key in zip(columns.by, keys, strict=True))
+        )
+        joined = frame.join(thresholds_beside(frame, cut, keys, threshold_name), on=list(keys), how="left")
+        threshold = nw.col(threshold_name)
         reaches = (score >= threshold) & (threshold < math.inf) & ~is_nan(score)
-        return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()))
+        return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()), names, position, index)
 
     def with_column(self, name: str) -> Any:
         """The native frame with a column that is true for positive rows, and false for all others."""
-        added = self.frame.with_columns(self.is_positive.alias(name)).drop(THRESHOLD, strict=False)
-        if isinstance(added, nw.DataFrame) and POSITION in added.columns:
-            added = added.sort(POSITION).drop(POSITION)
-        return nw.to_native(added)
+        if not self.names:
+            return nw.to_native(self.frame.with_columns(self.is_positive.alias(name)))
+        frame = self.frame if self.position is None else self.frame.sort(self.position)
+        native = nw.to_native(frame.select(*self.names, self.is_positive.alias(name)))
+        if self.index is not None:
+            native.index = self.index
+        return native
 
     def counted(self) -> Predictions:
         """The rows, by one query."""
@@ -109,6 +123,13 @@ class AppliedCut:
         )
         found = counts if isinstance(counts, nw.DataFrame) else counts.collect()
         return Predictions(**{part: int(found[part].to_list()[0] or 0) for part in Predictions._fields})
+
+
+def _unused(name: str, names: tuple[str, ...]) -> str:
+    """A name that no column has."""
+    while name in names:
+        name += "_"
+    return name
 
 
 def _true(condition: Any) -> Any:

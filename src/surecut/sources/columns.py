@@ -20,6 +20,13 @@ class Columns:
     by: tuple[str, ...] = ()
     pos_label: Any = None
 
+    def __post_init__(self) -> None:
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"a column groups the rows twice: {', '.join(map(repr, self.by))}")
+        for name in self.by:
+            if name in (self.score, self.label, self.weight):
+                raise ValueError(f"{name!r} cannot both group the rows and be their score, label or weight")
+
     @property
     def names(self) -> list[str]:
         weight = [] if self.weight is None else [self.weight]
@@ -58,6 +65,12 @@ def same_names(*names: Any) -> ValueError:
 def not_numbers(name: str, kind: Any) -> TypeError:
     """What is wrong with a column of another type."""
     return TypeError(f"{name} must be numbers, got values of type {kind}")
+
+
+def as_group_key(column: str, kind: Any) -> Any:
+    """An expression of narwhals for a column, of a type, whose values group rows: −0 is 0, as it is for scores."""
+    key = nw.col(column)
+    return nw.when(key == 0.0).then(nw.lit(0.0, kind)).otherwise(key) if kind.is_float() else key
 
 
 def is_nan(value: Any) -> Any:

@@ -25,13 +25,14 @@ from surecut.confusion import Confusion
 from surecut.core.entries import Entries
 from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores_of_keys
 from surecut.core.search import Source, SourceChangedError, require_same_rows
-from surecut.core.settings import settings
+from surecut.core.settings import Settings, settings
 from surecut.core.tally import ScoreTally
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
-from surecut.sources.columns import Columns, is_nan, not_numbers
-from surecut.sources.engine_tables import table_beside
+from surecut.sources.columns import Columns, as_group_key, is_nan, not_numbers
+from surecut.sources.engine_tables import batches_of, can_stream, table_beside
+from surecut.sources.key_values import as_key
 from surecut.sources.labels import LabelSource
 
 if TYPE_CHECKING:
@@ -160,7 +161,10 @@ class EngineRows:
             too_large = (raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER)
         if columns.weight is not None:
             selected.append(nw.col(columns.weight).cast(nw.Float64).alias(WEIGHT))
-        keys = [nw.col(column).alias(key) for column, key in zip(columns.by, self.keys, strict=True)]
+        keys = [
+            as_group_key(column, self._schema[column]).alias(key)
+            for column, key in zip(columns.by, self.keys, strict=True)
+        ]
         frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
         without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
         is_positive = self._is_positive()
@@ -225,9 +229,9 @@ class EngineRows:
             positive = self._rule.positive(LabelKind.TEXT)  # engines compare text with types of their own, such as UUID
         else:
             positive = self._rule.positive(LabelKind.OTHER)
-        if positive is None:
-            return nw.lit(False)
-        return nw.col(LABEL) == (float(np.float32(positive)) if kind == nw.Float32 else positive)
+        if positive is not None and (kind.is_integer() or kind.is_float()):
+            positive = as_key(positive, kind)  # engines would compare large integers as floats
+        return nw.lit(False) if positive is None else nw.col(LABEL) == positive
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 
@@ -347,7 +351,8 @@ class EngineSource:
         if every:
             answer = rows.counted(rows.valid, *by, SCORE)
             return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
-        binned = rows.binned(self._fine).with_columns(nw.col(BIN).cast(nw.Int64))
+        fine = self._settings.fine if self._groups is None else first_bins_per_octave(self._settings, self.samples)
+        binned = rows.binned(fine).with_columns(nw.col(BIN).cast(nw.Int64))
         if self._groups is not None:
             binned = binned.filter(nw.col(KIND) <= COUNTED)
         answer = rows.counted(binned, *by, BIN)
@@ -378,14 +383,6 @@ class EngineSource:
             finer = self._level(parts, [ENTRY, BIN], answer, _numbers(answer, ENTRY), int(chosen.sum()))
         self._unresolved = unresolved
         return finer if own.all() else wide.one_each().spliced(own, finer)
-
-    @property
-    def _fine(self) -> int:
-        """First bins per octave around 1."""
-        if self._groups is None:
-            return self._settings.fine
-        most = self._settings.fine.bit_length() - 1
-        return 1 << min(most, max(0, (self._settings.engine_bins // self.samples).bit_length() - 5))
 
     def _remember(self, answer: nw.DataFrame[Any], entries: Entries) -> Entries:
         """Note what a decision remembers of the rows; those of groups have to be the ones that were counted before."""
@@ -531,19 +528,27 @@ class EngineGroups(LabelSource):
     def _named(self) -> tuple[NDArray[np.uint64], tuple[RowSample, ...]]:
         """The checksum of each group, and some rows of some groups, by one more pass over the rows.
 
-        DuckDB streams rows, of files too. Other engines would have to ship them: their groups have no checksums.
+        Engines that would have to ship all rows are asked for the lowest scores in bins: their groups have no checksum.
         """
-        if not self.engine.frame.implementation.is_duckdb():
-            return super().checksums(), ()
-        from surecut.sources.readers import arrow_reader
-
-        sums = np.zeros(len(self.table), dtype=np.uint64)
         chosen, size = sampled_labels(*self.totals.T)
+        if can_stream(self.engine.frame):
+            sums, kept = self._streamed(chosen)
+        else:
+            sums, kept = super().checksums(), self._lowest(chosen)
+        parts = {}
+        for one, sample in kept.items():
+            some = positions(len(sample), size)
+            parts[one] = RowSample(sample.scores[some], sample.is_positive[some])
+        return sums, (RowSample.of_labels(parts),)
+
+    def _streamed(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], dict[int, RowSample]]:
+        """The checksum of each group, and some rows of the chosen ones, from all rows, batch by batch."""
+        sums = np.zeros(len(self.table), dtype=np.uint64)
         kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
         with table_beside(self.engine.frame, self.table) as beside:
             joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner").select(GROUP, SCORE, KIND)
-            for batch in arrow_reader(nw.to_native(joined)):
-                group, scores, kind = (batch.column(name).to_numpy(zero_copy_only=False) for name in range(3))
+            for batch in batches_of(joined):
+                group, scores, kind = (batch[name].to_numpy() for name in (GROUP, SCORE, KIND))
                 group, is_positive = group.astype(np.int64), kind == RowKind.POSITIVE
                 if self.dtype == np.float64:
                     scores = np.where(scores == LARGEST, np.inf, scores)  # as the rows of an array are named
@@ -554,11 +559,19 @@ class EngineGroups(LabelSource):
                         np.concatenate((so_far.scores, scores[own])),
                         np.concatenate((so_far.is_positive, is_positive[own])),
                     )
-        parts = {}
-        for one, sample in kept.items():
-            some = positions(len(sample), size)
-            parts[one] = RowSample(sample.scores[some], sample.is_positive[some])
-        return sums, (RowSample.of_labels(parts),)
+        return sums, kept
+
+    def _lowest(self, chosen: NDArray[np.intp]) -> dict[int, RowSample]:
+        """The lowest score of each class in the first bins of the chosen groups, counted by the engine."""
+        some = self.table.filter(nw.col(GROUP).is_in(chosen.tolist()))
+        binned = self.engine.binned(first_bins_per_octave(self.settings, len(chosen)))
+        with table_beside(self.engine.frame, some) as beside:
+            joined = binned.filter(nw.col(KIND) <= COUNTED).join(beside, on=self.engine.keys, how="inner")
+            answer = joined.group_by(GROUP, BIN, KIND).agg(nw.col(SCORE).min().alias(LOW)).collect()
+        found, group = as_arrays(answer.select(KIND, LOW)), _numbers(answer, GROUP)
+        return {
+            one: _lowest_rows({name: column[group == one] for name, column in found.items()}) for one in chosen.tolist()
+        }
 
     def number_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
         """The number of the group of each row of an answer."""
@@ -579,6 +592,12 @@ class EngineGroups(LabelSource):
 
         rows = added(ROWS).astype(np.int64)
         return rows, added(SUM) if self.weighted else rows
+
+
+def first_bins_per_octave(sizes: Settings, samples: int) -> int:
+    """First bins per octave around 1, where several samples are counted at once."""
+    most = sizes.fine.bit_length() - 1
+    return 1 << min(most, max(0, (sizes.engine_bins // samples).bit_length() - 5))
 
 
 def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:

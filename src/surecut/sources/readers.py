@@ -16,6 +16,7 @@ from surecut.core.settings import settings
 from surecut.sources.batches import Range
 from surecut.sources.column_types import NOTHING, common_type
 from surecut.sources.columns import Columns
+from surecut.sources.engine_tables import polars_batches
 from surecut.sources.files import Files, connected
 from surecut.sources.text_numbers import quoted
 
@@ -63,11 +64,7 @@ class PolarsReader:
         # Decimals are converted later, and not as Polars does it
         if within is not None and not frame.collect_schema()[self.columns.score].is_decimal():
             frame = frame.filter(polars.col(self.columns.score).cast(polars.Float64).is_between(*within))
-        if hasattr(frame, "collect_batches"):
-            pieces = frame.collect_batches(chunk_size=settings().batch, maintain_order=False)
-        else:  # pragma: no cover  # an older Polars has no collect_batches
-            pieces = [frame.collect()]
-        for piece in pieces:
+        for piece in polars_batches(frame):
             yield from piece.to_arrow().to_batches(max_chunksize=settings().batch)
 
     def _selected(self) -> Any:

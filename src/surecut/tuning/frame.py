@@ -211,7 +211,7 @@ def require_counted(frame: Any, columns: Columns, request: Request) -> None:
         return
     column = nw.col(weight).cast(nw.Float64)
     is_broken = (column != column.round(0)) & ~is_nan(column)  # what is missing is another error
-    broken = _wrapped(frame, columns).lazy().select(column).filter(is_broken).head(1)
+    broken = _typed(_wrapped(frame, columns), columns).lazy().select(column).filter(is_broken).head(1)
     require_whole(broken.collect().get_column(weight).to_numpy(), "counts")
 
 
@@ -324,10 +324,8 @@ def _source(frame: Any, columns: Columns, request: Request) -> Any:
 def _engine_rows(frame: Any, columns: Columns, request: Request) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
-    wrapped = _wrapped(frame, columns)
-    if isinstance(wrapped, nw.DataFrame) and columns.label in wrapped.columns:
-        wrapped = wrapped.with_columns(_typed_labels(wrapped[columns.label]))
-    return EngineRows(wrapped.lazy(), columns, request.missing, request.metrics)
+    wrapped = _typed(_wrapped(frame, columns), columns).lazy()
+    return EngineRows(wrapped, columns, request.missing, request.metrics)
 
 
 @contextmanager
@@ -434,11 +432,43 @@ def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: Request) 
     return ArraySource(scores, labels, weights)
 
 
+def _typed(frame: Any, columns: Columns) -> Any:
+    """A frame in memory with columns of types that can be compared and cast; a frame in an engine as it is."""
+    if not isinstance(frame, nw.DataFrame):
+        return frame
+    present = [name for name in dict.fromkeys(columns.names) if name in frame.columns]
+    if frame.implementation.is_pandas_like():
+        halves = [name for name in present if str(nw.to_native(frame[name]).dtype) == "float16"]
+        frame = frame.with_columns(*(nw.col(name).cast(nw.Float32) for name in halves))
+    elif frame.implementation.is_pyarrow():
+        import pyarrow
+
+        for name in present:
+            column = nw.to_native(frame[name])
+            is_categories = name == columns.label and pyarrow.types.is_dictionary(column.type)
+            if is_categories and not _is_arrow_text(column.type.value_type):
+                column = column.cast(column.type.value_type)
+            if pyarrow.types.is_float16(column.type):
+                column = column.cast(pyarrow.float32())
+            if name == columns.weight and pyarrow.types.is_integer(column.type):
+                column = column.cast(pyarrow.float64(), safe=False)  # as NumPy does beyond 2**53
+            frame = frame.with_columns(nw.from_native(column, series_only=True).alias(name))
+    if columns.label in present:
+        frame = frame.with_columns(_typed_labels(frame[columns.label]))
+    return frame
+
+
+def _is_arrow_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
 def _typed_labels(labels: nw.Series[Any]) -> nw.Series[Any]:
-    """Labels as an engine can compare them: objects that are numbers, such as decimals, as floats."""
-    if labels.dtype != nw.Object:
+    """Labels as an engine can compare them: objects and categories that are numbers, such as decimals, as floats."""
+    native: Any = nw.to_native(labels)
+    is_categories = labels.dtype == nw.Categorical and labels.implementation.is_pandas_like()
+    if labels.dtype != nw.Object and not (is_categories and native.cat.categories.dtype.kind in "biufO"):
         return labels
-    values = labels.to_numpy()
+    values = native.astype(object).to_numpy() if is_categories else labels.to_numpy()
     absent = missing_values(values)
     if absent.all() or kind_of(values[~absent], labels.name) is not LabelKind.NUMBER:
         return labels
