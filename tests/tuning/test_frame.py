@@ -417,6 +417,18 @@ def test_labels_that_are_no_category_match_no_row():
     assert apply_frame(numbers, cut, score="s", by="g")["predicted"].tolist() == [True, False, False]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [([decimal.Decimal("2.5"), 2.501, "x"], pyarrow.decimal128(3, 1)), ([b"a", "b", 3], pyarrow.large_binary())],
+    ids=["decimal", "bytes"],
+)
+def test_labels_that_arrow_cannot_hold_match_no_row(labels, kind):
+    cut = MultilabelCut.from_cuts(labels, [tune_threshold([0, 1], [0.25, 0.75])] * 3)
+    rows = pyarrow.table({"s": [0.9, 0.9], "g": pyarrow.array([labels[0], None], kind)})
+    assert apply_frame(rows, cut, score="s", by="g")["predicted"].to_pylist() == [True, False]
+
+
 def test_groups_of_bytes_are_applied():
     rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.25, 'a\\xFF'::BLOB), (1, 0.75, 'a\\xFF'::BLOB)) AS t(y, s, g)")
     cut = tune_frame(rows, label="y", score="s", by="g")
@@ -509,13 +521,9 @@ def test_integer_weights_beyond_2_53_are_the_nearest_doubles(engine, by):
     assert cut.value == pytest.approx(8 / 11)
 
 
-def test_a_column_has_one_part(engine):
-    columns = {"label": "label", "score": "score"}
+def test_a_column_groups_once(engine):
     with pytest.raises(ValueError, match="a column groups the rows twice: 'g', 'g'"):
-        tune_frame(engine(edges()), **columns, by=["g", "g"])
-    for weight, by in ((None, "label"), (None, "score"), ("g", "g")):
-        with pytest.raises(ValueError, match=f"'{by}' cannot both group the rows and be their score, label or weight"):
-            tune_frame(engine(edges()), **columns, weight=weight, by=by)
+        tune_frame(engine(edges()), label="label", score="score", by=["g", "g"])
 
 
 def test_columns_of_a_file_that_differ_in_case_are_not_mistaken(tmp_path):

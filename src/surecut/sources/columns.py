@@ -23,9 +23,6 @@ class Columns:
     def __post_init__(self) -> None:
         if len(set(self.by)) < len(self.by):
             raise ValueError(f"a column groups the rows twice: {', '.join(map(repr, self.by))}")
-        for name in self.by:
-            if name in (self.score, self.label, self.weight):
-                raise ValueError(f"{name!r} cannot both group the rows and be their score, label or weight")
 
     @property
     def names(self) -> list[str]:

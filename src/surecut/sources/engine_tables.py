@@ -72,6 +72,9 @@ def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...], thr
     native, engine, schema = nw.to_native(frame), frame.implementation, frame.collect_schema()
     kinds = [_kind_of_values(native, key, schema[key]) for key in keys]
     found = unique_keys(cut.label_parts(len(keys)), kinds)
+    if engine.is_pyarrow():
+        arrow = [native.schema.field(key).type for key in keys]
+        found = {place: label for place, label in found.items() if all(map(_is_arrow_value, label, arrow))}
     columns: dict[str, list[Any]] = {key: [label[part] for label in found.values()] for part, key in enumerate(keys)}
     columns[threshold] = cut.thresholds[list(found)].tolist()
     if engine.is_duckdb():
@@ -105,7 +108,7 @@ def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...], thr
             {name: pandas.Series(column, dtype=typed.get(name)) for name, column in columns.items()}
         )
         table = table.dropna(subset=list(keys))  # categories that the column has not
-    beside = _in_engine_of(frame, nw.from_native(table, eager_only=True))
+    beside = _in_engine_of(frame, nw.from_native(table, eager_only=True).unique(list(keys), keep="none"))
     return beside if isinstance(frame, nw.DataFrame) else beside.lazy()
 
 
@@ -113,8 +116,21 @@ def _kind_of_values(native: Any, key: str, kind: Any) -> Any:
     """The type of a column's values in narwhals; of categories that are not text, theirs."""
     if kind != nw.Categorical or not hasattr(native, "iloc"):  # pandas and Dask
         return kind
-    categories: Any = native.dtypes[key].categories
+    categories: Any = getattr(native.dtypes[key], "categories", None)  # Arrow's own have none
+    if categories is None:
+        return kind
     return nw.from_native(categories.to_series(), series_only=True).dtype
+
+
+def _is_arrow_value(value: Any, kind: Any) -> bool:
+    """Whether a type of Arrow that narwhals does not know, such as a decimal of two digits, holds a value."""
+    import pyarrow
+
+    try:
+        pyarrow.array([value], kind.value_type if pyarrow.types.is_dictionary(kind) else kind)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError):
+        return False
+    return True
 
 
 def _arrow(values: list[Any], kind: Any) -> Any:
