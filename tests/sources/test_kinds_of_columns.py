@@ -8,7 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pytest
 
-from surecut import tune_frame, tune_threshold
+from surecut import MissingRowsWarning, tune_frame, tune_threshold
 from surecut.core.keys import ordered_keys
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
@@ -187,6 +187,16 @@ def test_labels_of_half_precision_are_labels():
     frame = pa.table({"label": pa.array(np.array(LABELS, dtype=np.float16)), "score": SCORES})
     cut = tune_frame(frame, label="label", score="score")
     assert cut.threshold == tune_threshold(LABELS, SCORES).threshold
+
+
+@pytest.mark.parametrize("column", ["label", "score", "weight"])
+def test_nan_of_half_precision_is_missing(column):
+    values = {"label": [0, 1, 1, 0], "score": [0.25, 0.5, 0.75, 0.125], "weight": [1, 2, 1, 1]}
+    values[column] = np.array([*values[column][:3], np.nan], dtype=np.float16)
+    with pytest.warns(MissingRowsWarning):
+        cut = tune_frame(pa.table(values), label="label", score="score", weight="weight", missing="drop")
+    assert "on 3 rows" in str(cut)
+    assert cut.threshold == 0.375
 
 
 def test_fractions_are_no_labels(tuned):

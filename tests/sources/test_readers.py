@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,27 @@ def test_a_file_that_disappears_between_passes_is_an_error(tmp_path, monkeypatch
 
     monkeypatch.setattr(DuckReader, "read", read_and_remove)
     with using(kept_rows=0), pytest.raises(OSError, match=r"cannot read .*rows.parquet"):
+        tune_frame(path, label="label", score="score")
+
+
+@pytest.mark.parametrize("version", ["1.5.0", "2.0.0"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_gzip_file_that_ends_between_two_rows_is_not_read(tmp_path, monkeypatch, ending, version):
+    if int(version[0]) > int(duckdb.__version__[0]):
+        pytest.skip("DuckDB before 2.0 does not find it")
+    monkeypatch.setattr(duckdb, "__version__", version)
+    rows = [(row % 2, row / 100) for row in range(100)]
+    lines = [f'{{"label": {label}, "score": {score}}}\n' for label, score in rows]
+    if ending == "csv":
+        lines = ["label,score\n", *(f"{label},{score}\n" for label, score in rows)]
+    compressor = zlib.compressobj(wbits=31)
+    packed = compressor.compress("".join(lines[:50]).encode()) + compressor.flush(zlib.Z_FULL_FLUSH)
+    whole = packed + compressor.compress("".join(lines[50:]).encode()) + compressor.flush()
+    path = tmp_path / f"rows.{ending}.gz"
+    path.write_bytes(whole)
+    tune_frame(path, label="label", score="score")
+    path.write_bytes(packed)
+    with pytest.raises(OSError, match=rf"^cannot read .*rows.{ending}.gz: "):
         tune_frame(path, label="label", score="score")
 
 

@@ -411,7 +411,7 @@ class ScoreColumn:
     def is_absent(self, column: pa.Array, nan_too: bool) -> pa.Array | None:
         """Which rows have no score; None where all have one. NaN is counted by the kernels where it is an error."""
         if column.null_count or (nan_too and self.dtype.kind == "f" and not self._is_decimal):
-            return column.is_null(nan_is_null=nan_too)
+            return _is_null_or_nan(column) if nan_too else column.is_null()
         return None
 
     def values(self, column: pa.Array) -> NDArray[Any]:
@@ -472,7 +472,7 @@ class LabelColumn:
     def is_absent(self, column: pa.Array) -> pa.Array | None:
         """Which rows have no label; None where all have one."""
         if column.null_count or self._may_be_nan:
-            return _plain(column).is_null(nan_is_null=True)
+            return _is_null_or_nan(_plain(column))
         return None
 
     def codes(self, column: pa.Array) -> NDArray[Any]:
@@ -538,9 +538,15 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
+def _is_null_or_nan(column: pa.Array) -> pa.Array:
+    # Not all versions of PyArrow find NaN in half precision
+    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+    return column.is_null(nan_is_null=True)
+
+
 def _absent_weights(column: pa.Array) -> pa.Array | None:
     """Which rows have no weight; None where all have one."""
-    return column.is_null(nan_is_null=True) if column.null_count or pa.types.is_floating(column.type) else None
+    return _is_null_or_nan(column) if column.null_count or pa.types.is_floating(column.type) else None
 
 
 def _weights(column: pa.Array, name: str) -> NDArray[np.float64]:

@@ -150,7 +150,7 @@ class EngineRows:
         score = raw.cast(nw.Float64)
         label_type = self._schema[columns.label]
         if label_type in (nw.Categorical, nw.Enum):
-            label = label.cast(nw.String)
+            label = nw.when(~label.is_null()).then(label.cast(nw.String))  # pandas before 3 makes 'nan' of a null
         elif label_type == nw.Decimal:
             label = label.cast(nw.Float64)
         elif label_type == nw.Boolean:

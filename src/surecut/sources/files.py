@@ -12,6 +12,7 @@ import csv
 import gzip
 import re
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby, islice
@@ -74,6 +75,7 @@ class Files:
         self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
+            self._require_complete()
             self._table = self._without_renamed(self._opened())
         self.sql, self.conflicts = self._table.sql, self._table.conflicts
         self.types = dict(self._table.types)
@@ -108,7 +110,7 @@ class Files:
                 self._require_even_lines()
             except ValueError as uneven:
                 return uneven
-            except (OSError, EOFError):  # it is no gzip file, or a part of one
+            except (OSError, EOFError, zlib.error):  # it is no gzip file, or a part of one
                 pass
         reason = " ".join(message.split("\n\n")[0].split())  # what follows are DuckDB's settings
         if "magic bytes" in message or "too small to be a Parquet file" in message:
@@ -313,6 +315,15 @@ class Files:
         self._folders = set()
         return alone
 
+    def _require_complete(self) -> None:
+        """Raise where a gzip file is broken off: DuckDB before 2.0 reads its first rows, and says nothing."""
+        import duckdb
+
+        if int(duckdb.__version__.partition(".")[0]) < 2:
+            for path in self.files:
+                if path.endswith(".gz") and not is_remote(path):
+                    _require_complete(path)
+
     def _require_even_lines(self, most: int | None = None) -> None:
         """Raise where a line of a CSV file, or one of the first ones, has another number of fields than its header."""
         for path in self.files:
@@ -356,6 +367,15 @@ def connected(in_order: bool = False, limited: bool = True) -> duckdb.DuckDBPyCo
 def _folder_columns(files: Iterable[str]) -> set[str]:
     """The names of columns that folders such as ``day=1`` stand for."""
     return {part.partition("=")[0].casefold() for one in files for part in Path(one).parent.parts if "=" in part}
+
+
+def _require_complete(path: str) -> None:
+    try:
+        with gzip.open(path) as file:
+            while file.read(2**20):
+                pass
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"{path} is not a complete gzip file; was its writing or copying broken off? {error}") from error
 
 
 def _require_even_lines(path: str, name: str, most: int | None) -> None:
