@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -39,4 +41,20 @@ def test_a_lack_of_memory_is_not_told_as_a_broken_file(tmp_path):
     random = np.random.default_rng(0)
     pq.write_table(pa.table({"y": random.integers(0, 2, 300_000), "p": random.random(300_000)}), path)
     with using(duckdb_memory="1MB"), pytest.raises(MemoryError, match="not enough memory"):
+        tune_frame(path, label="y", score="p")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("codec", ["zst", "gz"])
+def test_a_compressed_file_that_is_broken_off_is_refused(tmp_path, kind, codec):
+    lines = [
+        f'{{"y": {i % 2}, "p": {i / 20_000}}}' if kind == "jsonl" else f"{i % 2},{i / 20_000}" for i in range(20_000)
+    ]
+    text = "\n".join([*(["y,p"] if kind == "csv" else []), *lines, ""]).encode()
+    content = pa.compress(text, codec="zstd", asbytes=True) if codec == "zst" else gzip.compress(text)
+    path = tmp_path / f"rows.{kind}.{codec}"
+    path.write_bytes(content)
+    assert tune_frame(path, label="y", score="p").rows == 20_000
+    path.write_bytes(content[: len(content) * 9 // 10])
+    with pytest.raises(OSError, match="cannot read"):
         tune_frame(path, label="y", score="p")

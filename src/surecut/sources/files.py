@@ -316,13 +316,16 @@ class Files:
         return alone
 
     def _require_complete(self) -> None:
-        """Raise where a gzip file is broken off: DuckDB before 2.0 reads its first rows, and says nothing."""
+        """Raise where a compressed file is broken off: DuckDB reads its first rows, and says nothing.
+
+        It does so with zstd, and before 2.0 with gzip.
+        """
         import duckdb
 
-        if int(duckdb.__version__.partition(".")[0]) < 2:
-            for path in self.files:
-                if path.endswith(".gz") and not is_remote(path):
-                    _require_complete(path)
+        unchecked = (".zst", ".gz") if int(duckdb.__version__.partition(".")[0]) < 2 else (".zst",)
+        for path in self.files:
+            if path.endswith(unchecked) and not is_remote(path):
+                _require_complete(path)
 
     def _require_even_lines(self, most: int | None = None) -> None:
         """Raise where a line of a CSV file, or one of the first ones, has another number of fields than its header."""
@@ -370,12 +373,15 @@ def _folder_columns(files: Iterable[str]) -> set[str]:
 
 
 def _require_complete(path: str) -> None:
+    import pyarrow
+
+    codec = "zstd" if path.endswith(".zst") else "gzip"
     try:
-        with gzip.open(path) as file:
+        with pyarrow.CompressedInputStream(pyarrow.OSFile(path), codec) as file:
             while file.read(2**20):
                 pass
-    except (EOFError, zlib.error) as error:
-        raise OSError(f"{path} is not a complete gzip file; was its writing or copying broken off? {error}") from error
+    except OSError as error:
+        raise OSError(f"it is not a complete {codec} file; was its writing or copying broken off? {error}") from error
 
 
 def _require_even_lines(path: str, name: str, most: int | None) -> None:
