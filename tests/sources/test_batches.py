@@ -72,5 +72,10 @@ def test_candidate_rows_are_kept_by_the_pass_that_counts_them(monkeypatch, make,
 def test_a_source_that_changes_between_passes_is_noticed(in_small_steps):
     query = "SELECT random() + (range % 3 = 0)::INT / 2 AS score, (range % 3 = 0)::INT AS label FROM range(20000)"
     relation = duckdb.connect().sql(query)
+
+    def tuned_until_noticed():
+        for _ in range(20):  # once in a while the few rows that are looked at again are as many
+            tune_frame(relation, label="label", score="score")
+
     with using(kept_rows=0), pytest.raises(SourceChangedError, match=r"not deterministic .* persist it first"):
-        tune_frame(relation, label="label", score="score")
+        tuned_until_noticed()

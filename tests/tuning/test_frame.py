@@ -475,7 +475,7 @@ def test_a_positive_label_is_compared_with_integers_as_an_integer(engine, by):
     for label in (2**60, float(2**60)):
         cut = tune_frame(engine(rows), label="label", score="score", by=by, pos_label=label)
         assert (cut if by is None else cut[1]).confusion == expected
-    with pytest.raises(ValueError, match="is none of the labels"):
+    with pytest.raises(ValueError, match="is not among the labels"):
         tune_frame(engine(rows), label="label", score="score", by=by, pos_label=2.0**60 + 2**9)
 
 
