@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,7 +23,7 @@ from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan, same_names
 from surecut.tuning.labels import tune_labels
-from surecut.tuning.request import MetricLike, Request
+from surecut.tuning.request import MetricLike, Request, TableOptions
 from surecut.tuning.tune import tally_for_limits, tune
 
 if TYPE_CHECKING:
@@ -47,15 +47,7 @@ def tune_frame(
     score: str,
     metric: MetricLike = ...,
     by: None = ...,
-    average: str = ...,
-    weight: str | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    **options: Unpack[TableOptions],
 ) -> Cut: ...
 @overload
 def tune_frame(
@@ -65,15 +57,7 @@ def tune_frame(
     score: str,
     metric: Sequence[MetricLike],
     by: None = ...,
-    average: str = ...,
-    weight: str | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    **options: Unpack[TableOptions],
 ) -> dict[str, Cut]: ...
 @overload
 def tune_frame(
@@ -83,15 +67,7 @@ def tune_frame(
     score: str,
     metric: MetricLike = ...,
     by: str | Sequence[str],
-    average: str = ...,
-    weight: str | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    **options: Unpack[TableOptions],
 ) -> MultilabelCut: ...
 @overload
 def tune_frame(
@@ -101,15 +77,7 @@ def tune_frame(
     score: str,
     metric: Sequence[MetricLike],
     by: str | Sequence[str],
-    average: str = ...,
-    weight: str | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    **options: Unpack[TableOptions],
 ) -> dict[str, MultilabelCut]: ...
 def tune_frame(
     frame: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import DenseSource, label_source, no_labels
-from surecut.tuning.request import MetricLike, Request
+from surecut.tuning.request import LabelOptions, MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
 
@@ -29,37 +29,11 @@ if TYPE_CHECKING:
 
 @overload
 def tune_thresholds(
-    Y_true: Any,
-    Y_score: Any,
-    *,
-    metric: MetricLike = ...,
-    average: str = ...,
-    sample_weight: ArrayLike | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    zero_division: float = ...,
-    missing: str = ...,
-    labels: Iterable[Any] | None = ...,
+    Y_true: Any, Y_score: Any, *, metric: MetricLike = ..., **options: Unpack[LabelOptions]
 ) -> MultilabelCut: ...
 @overload
 def tune_thresholds(
-    Y_true: Any,
-    Y_score: Any,
-    *,
-    metric: Sequence[MetricLike],
-    average: str = ...,
-    sample_weight: ArrayLike | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    zero_division: float = ...,
-    missing: str = ...,
-    labels: Iterable[Any] | None = ...,
+    Y_true: Any, Y_score: Any, *, metric: Sequence[MetricLike], **options: Unpack[LabelOptions]
 ) -> dict[str, MultilabelCut]: ...
 def tune_thresholds(
     Y_true: Any,

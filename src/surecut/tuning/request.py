@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
@@ -15,7 +15,45 @@ from surecut.core.rules import Objective
 from surecut.metrics import Metric, get_metric
 from surecut.tuning.shrinkage import check_shrinkage
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 MetricLike = str | Metric | Callable[..., Any]
+
+
+class Options(TypedDict, total=False):
+    """Options that do not change the type of a result, for the overloads of the tuning functions."""
+
+    pos_label: Any
+    constraint: ConstraintLike | Iterable[ConstraintLike] | None
+    confidence: float | None
+    prior: float | None
+    shrinkage: float | str
+    missing: str
+
+
+class RowOptions(Options, total=False):
+    """Those of `tune_threshold`."""
+
+    sample_weight: ArrayLike | None
+    weights: str | None
+
+
+class LabelOptions(Options, total=False):
+    """Those of `tune_thresholds`."""
+
+    average: str
+    sample_weight: ArrayLike | None
+    zero_division: float
+    labels: Iterable[Any] | None
+
+
+class TableOptions(Options, total=False):
+    """Those of `tune_frame`."""
+
+    average: str
+    weight: str | None
+    weights: str | None
 
 
 @dataclass(frozen=True)

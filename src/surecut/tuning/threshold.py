@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
 from surecut._labels import as_labels
@@ -11,7 +11,7 @@ from surecut.certificates.counts import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.tuning.request import MetricLike, Request
+from surecut.tuning.request import MetricLike, Request, RowOptions
 from surecut.tuning.tune import tune
 
 if TYPE_CHECKING:
@@ -22,33 +22,11 @@ if TYPE_CHECKING:
 
 @overload
 def tune_threshold(  # type: ignore[overload-overlap]  # a string is a sequence, of strings
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    metric: MetricLike = ...,
-    sample_weight: ArrayLike | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    y_true: ArrayLike, y_score: ArrayLike, *, metric: MetricLike = ..., **options: Unpack[RowOptions]
 ) -> Cut: ...
 @overload
 def tune_threshold(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    metric: Sequence[MetricLike],
-    sample_weight: ArrayLike | None = ...,
-    weights: str | None = ...,
-    pos_label: Any = ...,
-    constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
-    confidence: float | None = ...,
-    prior: float | None = ...,
-    shrinkage: float | str = ...,
-    missing: str = ...,
+    y_true: ArrayLike, y_score: ArrayLike, *, metric: Sequence[MetricLike], **options: Unpack[RowOptions]
 ) -> dict[str, Cut]: ...
 def tune_threshold(
     y_true: ArrayLike,
