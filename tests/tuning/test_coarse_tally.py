@@ -61,7 +61,7 @@ def test_ranges_are_small_and_end_in_scores(rows, not_in_memory):
     thresholds = [exact.best_cut("f1").threshold, 0.25]
     with using(**FEW):
         source = BatchSource(DuckReader(relation(rows), COLUMNS), COLUMNS)
-        entries = resolved(source, 256, thresholds)
+        entries = resolved(source, source.count(), 256, thresholds)
     assert entries.exact.all()
     assert np.isin(entries.low, exact.keys).all()
     assert np.isin(entries.high, exact.keys).all()

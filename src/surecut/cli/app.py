@@ -43,7 +43,7 @@ class Format(StrEnum):
     json = "json"
 
 
-class Missing(StrEnum):
+class MissingRows(StrEnum):
     """What to do with rows that lack a label or a score."""
 
     error = "error"
@@ -123,7 +123,7 @@ CUT_BY = Annotated[
     ),
 ]
 MISSING = Annotated[
-    Missing, typer.Option(metavar="error|drop", help="What to do with rows that have no label or no score.")
+    MissingRows, typer.Option(metavar="error|drop", help="What to do with rows that have no label or no score.")
 ]
 FORMAT = Annotated[
     Format, typer.Option("--format", metavar="table|json", help="A table for people, JSON for programs.")
@@ -238,7 +238,7 @@ def tune(
             "alone. auto estimates it: use it for few positives (tens), or for labels of which some have few.",
         ),
     ] = "0",
-    missing: MISSING = Missing.error,
+    missing: MISSING = MissingRows.error,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Save the cut as JSON; with several metrics write {metric} into the name."),
@@ -411,7 +411,7 @@ def certify(
             show_default=False,
         ),
     ] = None,
-    missing: MISSING = Missing.error,
+    missing: MISSING = MissingRows.error,
     resamples: Annotated[
         int, typer.Option(metavar="NUMBER", help="With --method bootstrap: how often rows are drawn again.")
     ] = 2000,
@@ -509,7 +509,7 @@ def check(
             show_default=False,
         ),
     ] = None,
-    missing: MISSING = Missing.error,
+    missing: MISSING = MissingRows.error,
     random_state: Annotated[
         int,
         typer.Option(

@@ -113,12 +113,11 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
     return found
 
 
-def resolved(source: Source, share: int, thresholds: Sequence[float] = ()) -> Entries:
-    """All rows of a source of one sample in few entries whose ends are scores.
+def resolved(source: Source, entries: Entries, share: int, thresholds: Sequence[float] = ()) -> Entries:
+    """The rows that a source of one sample has counted, in few entries whose ends are scores.
 
     An entry is one score, or holds at most one in `share` rows, and no cut at one of the thresholds is inside it.
     """
-    entries = source.count()
     rows = int(entries.rows.sum())
     keys = ordered_keys(np.sort(np.asarray(thresholds, dtype=np.float64)))
     while True:

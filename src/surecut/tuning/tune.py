@@ -77,9 +77,10 @@ def tally_for_limits(source: RowsToTune, thresholds: Sequence[float] = ()) -> Sc
     """
     if source.resolvable_rows == math.inf:
         return source.tally()
-    entries = resolved(source, RANGES, thresholds)
+    entries = source.count()
     if entries.weighted or entries.rows.sum() <= source.resolvable_rows:
         return source.tally()
+    entries = resolved(source, entries, RANGES, thresholds)
     sample = source.sample
     return CoarseTally(
         entries.low,
