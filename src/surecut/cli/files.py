@@ -23,7 +23,7 @@ from surecut._files import replaced
 from surecut._labels import LISTED, listed
 from surecut.cli.positives import TableError, as_label, classes_of, label_value
 from surecut.positive_class import require_positives
-from surecut.sources.columns import is_nan_sql
+from surecut.sources.columns import is_nan_sql, require_distinct
 from surecut.sources.files import Files
 from surecut.sources.paths import files_of, is_same_file
 from surecut.sources.text_numbers import literal, quoted
@@ -219,8 +219,7 @@ class Table:
             chosen["weight"] = self.column(weight, "weight")
         asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
         keys = {f"group_{position}": self.column(one, "by") for position, one in enumerate(asked)}
-        if len(set(keys.values())) < len(keys):
-            raise TableError(f"a column groups the rows twice: {', '.join(map(repr, keys.values()))}")
+        require_distinct(list(keys.values()), TableError)
         chosen |= keys
         self.files.keep(chosen.values())
         self.files.require_rows()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,7 @@ class Columns:
     pos_label: Any = None
 
     def __post_init__(self) -> None:
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"a column groups the rows twice: {', '.join(map(repr, self.by))}")
+        require_distinct(self.by)
 
     @property
     def names(self) -> list[str]:
@@ -52,6 +51,12 @@ class Columns:
         is_text = kind in (nw.String, nw.Categorical, nw.Enum, nw.Binary)
         if is_text or kind.is_temporal() or kind.is_nested():  # what is of no type at all may hold numbers
             raise not_numbers(self.weight, kind)
+
+
+def require_distinct(by: Collection[str], error: type[ValueError] = ValueError) -> None:
+    """Raise where a column groups the rows twice."""
+    if len(set(by)) < len(by):
+        raise error(f"a column groups the rows twice: {', '.join(map(repr, by))}")
 
 
 def same_names(*names: Any) -> ValueError:
