@@ -28,16 +28,17 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
     if hasattr(y_score, "tocsr"):
         raise ValueError(f"{name} is a sparse matrix: tune_thresholds takes one score per row and label")
     scores = as_column(y_score, name, two_dimensional=_two_dimensional_scores)
-    if scores.dtype == bool:
+    kind = scores.dtype.kind
+    if kind == "f" and scores.dtype.itemsize <= 8:
+        return scores
+    if kind == "b":
         return scores.view(np.uint8)
-    if scores.dtype.kind in "iu":
+    if kind in "iu":
         if scores.dtype.itemsize == 8:
             _require_exact_integers([int(scores.min()), int(scores.max())], name)
         return scores
-    if scores.dtype.kind == "O":
+    if kind == "O":
         _require_exact_integers([value for value in scores.tolist() if isinstance(value, int)], name)
-    if scores.dtype.kind == "f" and scores.dtype.itemsize <= 8:
-        return scores
     try:
         if scores.dtype.kind in "mM":
             raise TypeError("turn dates and durations into numbers, of seconds, say")
@@ -189,25 +190,27 @@ def plain_value(value: Any) -> Any:
 
 
 def require_same_length(**columns: Any) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
+    lengths = dict(zip(columns, map(len, columns.values()), strict=True))
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise ValueError(f"the columns must have one length: {listed} rows")
 
 
 def as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDArray[Any]:
-    if np.ma.is_masked(values):
+    if type(values) is np.ndarray:
+        column = values
+    elif np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]
-    if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "to_numpy"):
+    elif type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "to_numpy"):
         column = _from_pandas(values)
     else:
         try:
             column = np.asarray(values)
         except ValueError as error:
             raise ValueError(f"{name} must be one column of values, got a ragged sequence ({error})") from None
-    if column.ndim == 0:
-        raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
-    if column.ndim > 1:
+    if column.ndim != 1:
+        if column.ndim == 0:
+            raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
         message = two_dimensional(column, name) if two_dimensional else None
         raise ValueError(message or f"{name} must be one-dimensional, got an array of shape {column.shape}")
     if len(column) == 0:

@@ -146,10 +146,16 @@ class Labels:
     def is_positive(self) -> NDArray[np.bool_]:
         return np.asarray(self.codes == self.positive)
 
+    def __getitem__(self, which: Any) -> NDArray[np.bool_]:
+        """Whether some rows are positive."""
+        return np.asarray(self.codes[which] == self.positive)
+
     def check(self) -> None:
         """Raise unless every row holds one of the two values."""
-        invalid = (self.codes != self.positive) & (self.codes != self.negative)
-        if invalid.any():
+        valid = np.count_nonzero(self.codes == self.positive)
+        if self.negative != self.positive:
+            valid += np.count_nonzero(self.codes == self.negative)
+        if valid < self.codes.size:
             self.classes()
 
     def classes(self) -> Classes:
@@ -165,11 +171,12 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
     """
     rule = LabelRule(pos_label, name)
     values = as_column(y, name)
-    if values.dtype.kind in "mM":
+    kind = values.dtype.kind
+    if kind in "mM":
         raise wrong_type(name, "dates or times")
-    if values.dtype.kind not in "biufUSOT":
+    if kind not in "biufUSOT":
         raise wrong_type(name, f"values of type {values.dtype}")
-    if values.dtype.kind in "USOT":
+    if kind in "USOT":
         found = list(dict.fromkeys(values.tolist()))
         if any(map(is_missing, found)):
             _require_labels(values, name)
@@ -200,6 +207,8 @@ def as_predictions(y_pred: ArrayLike, *, pos_label: Any = None, name: str = "y_p
 
 def plain_label_value(label: Any) -> Any:
     """A label as a plain Python value: decimals and fractions are the nearest floats, float32 is as it is written."""
+    if label is None:
+        return None
     if isinstance(label, (np.float16, np.float32)):
         return as_written(np.array([label], dtype=np.float32))[0]
     plain = plain_value(label)
@@ -208,6 +217,8 @@ def plain_label_value(label: Any) -> Any:
 
 def plain_label(label: Any) -> Any:
     """A class label as decisions keep it: a plain Python value; None for 1 and True, which need not be named."""
+    if label is None:
+        return None
     plain = plain_label_value(label)
     return None if isinstance(plain, NUMBERS) and plain == 1 else plain
 

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from inspect import signature
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,8 @@ LINE = (0.137, 0.5, 0.811)
 
 DIGITS = 9
 """Weights of no more decimals than this are counted with as whole numbers."""
+
+FLOAT = np.dtype(float)
 
 Coefficient = float | Callable[[float], float]
 """A number, or a function of the prior."""
@@ -165,6 +167,25 @@ class MetricConstants:
     D: Any
 
 
+class WholeRatio(NamedTuple):
+    """A ratio (n₀ + n₁ TP + n₂ FP) / (d₀ + d₁ TP + d₂ FP) of whole numbers, which 64 bits hold at every cut of some rows.
+
+    A value depends on nothing but these numbers, whatever computes it. The coefficients are numbers, or arrays of
+    several samples.
+    """
+
+    numerator: Triple
+    denominator: Triple
+
+    def at(self, tp: Any, fp: Any) -> Any:
+        """The value where so many of each class are accepted; NaN where it is undefined."""
+        top, bottom = (_along(line, tp, fp) for line in self)
+        if np.all(bottom):
+            return top / bottom
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(bottom == 0, np.nan, np.divide(top, bottom))
+
+
 class LinearFractionalMetric(Metric):
     """A ratio of two linear functions of the cells."""
 
@@ -180,10 +201,24 @@ class LinearFractionalMetric(Metric):
 
     def evaluate(self, confusion: Confusion) -> Any:
         confusion = confusion.ready_for_products()  # the weights of some metrics are counts themselves
-        numerator, denominator = _in_whole_numbers(*self.cells(confusion.positives, confusion.negatives))
+        positives, negatives = confusion.positives, confusion.negatives
+        numerator, denominator = _in_whole_numbers(*self.cells(positives, negatives))
+        ratio = _in_accepted(numerator, denominator, positives, negatives)
+        if ratio is not None:
+            return plain_number(ratio.at(np.asarray(confusion.tp), np.asarray(confusion.fp)))
         with np.errstate(invalid="ignore", divide="ignore"):
             top, bottom = _dot(numerator, confusion), _dot(denominator, confusion)
             return plain_number(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
+
+    def in_accepted(self, positives: Any, negatives: Any) -> WholeRatio | None:
+        """The metric of rows that are so many of each class, in whole numbers; None where it is none of these.
+
+        The class totals are counts below 2**31, of one sample or of several.
+
+        >>> FBeta(1).in_accepted(positives=30, negatives=70)
+        WholeRatio(numerator=(0, 2, 0), denominator=(30, 1, 1))
+        """
+        return _in_accepted(*_in_whole_numbers(*self.cells(positives, negatives)), positives, negatives)
 
     def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
         """(a₀, a₁, a₂), (b₀, b₁, b₂) of the paper's form, in rates, at a prior.
@@ -866,6 +901,42 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
     if rounded and any(np.any(np.less(weight, 0)) for weight in weights):
         return _without_rounding(total, sum(map(np.abs, terms)))
     return total
+
+
+def _in_accepted(numerator: Cells, denominator: Cells, positives: Any, negatives: Any) -> WholeRatio | None:
+    """A ratio of the cells in (1, TP, FP): FN = P − TP, TN = N − FP. None unless all of it is in whole numbers."""
+    if not (_is_whole(positives) and _is_whole(negatives)):
+        return None
+    most = _largest(positives + negatives)
+    lines = []
+    for weights in (numerator, denominator):
+        if not all(map(_is_whole, weights)) or sum(map(_largest, weights)) * most >= 2**62:
+            return None
+        tp, fp, fn, tn = weights
+        lines.append((fn * positives + tn * negatives, tp - fn, fp - tn))
+    return WholeRatio(*lines)
+
+
+def _is_whole(weight: Any) -> bool:
+    return type(weight) is int or getattr(weight, "dtype", FLOAT).kind == "i"
+
+
+def _largest(weight: Any) -> int:
+    return abs(weight) if type(weight) is int else int(np.max(np.abs(weight), initial=0))
+
+
+def _along(line: Triple, tp: Any, fp: Any) -> Any:
+    """Constant + a TP + b FP, without what is nothing."""
+    constant, of_tp, of_fp = line
+    terms = [
+        cell if type(weight) is int and weight == 1 else weight * cell
+        for weight, cell in ((of_tp, tp), (of_fp, fp))
+        if not (type(weight) is int and weight == 0)
+    ]
+    if not terms:
+        return np.broadcast_to(constant, np.shape(tp))
+    total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    return total if type(constant) is int and constant == 0 else total + constant
 
 
 def _without_rounding(difference: Any, size: Any) -> Any:

@@ -18,12 +18,13 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut.core.keys import ordered_keys, scores_of_keys
+from surecut.core.keys import LARGEST, ordered_keys, scores_of_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,8 +88,9 @@ class RowSample:
     def of_rows(cls, scores: NDArray[Any], is_positive: NDArray[Any], role: str = VALIDATION) -> RowSample:
         """Rows from all over some columns."""
         kept = positions(len(scores))
-        keys = ordered_keys(as_doubles(np.ascontiguousarray(scores[kept])))
-        return cls(scores_of_keys(keys), np.asarray(is_positive[kept], dtype=bool), role)
+        doubles = np.minimum(as_doubles(scores[kept]), LARGEST)
+        doubles += 0.0  # −0 is 0
+        return cls(doubles, np.asarray(is_positive[kept], dtype=bool), role)
 
     @classmethod
     def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:
@@ -187,11 +189,12 @@ def samples_from_json(document: Any, labels: int = 1) -> tuple[RowSample, ...]:
     return tuple(RowSample.from_dict(one, labels) for one in document)
 
 
+@lru_cache(maxsize=64)
 def positions(rows: int, size: int = SIZE) -> NDArray[np.intp]:
-    """At most so many positions, evenly spaced."""
-    if rows <= size:
-        return np.arange(rows)
-    return (np.arange(size) * (rows / size)).astype(np.intp)
+    """At most so many positions, evenly spaced, in an array that is not written to."""
+    kept = np.arange(rows) if rows <= size else (np.arange(size) * (rows / size)).astype(np.intp)
+    kept.flags.writeable = False
+    return kept
 
 
 def sampled_labels(positives: NDArray[Any], negatives: NDArray[Any]) -> tuple[NDArray[np.intp], int]:

@@ -10,12 +10,22 @@ No fastmath and no `parallel=True`: all passes over the rows must map alike, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 
-from surecut.core.kernels import NO_BINS, NONE, SEVERAL, FirstBins, Kernels, KeyRanges
+from surecut.core.kernels import (
+    LOADING,
+    NO_BINS,
+    NONE,
+    SEVERAL,
+    FirstBins,
+    Kernels,
+    KeyRanges,
+    NumpyKernels,
+    SortedRows,
+)
 from surecut.core.keys import (
     CLASS_BIT,
     HALF_WORD,
@@ -29,6 +39,12 @@ from surecut.core.keys import (
     SIGN_SHIFT,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
+    from surecut.metrics import WholeRatio
+
 PIECE = 1 << 14
 """Rows whose intermediate results stay in cache, while memory is read in long runs. Loops over slices of this many
 rows vectorise: an index that is a plain loop variable needs no check for being negative, and neither does an unsigned
@@ -40,10 +56,15 @@ GROUP = 8
 
 
 class _Kernel:
-    """A compiled function whose cache on disk may be absent, unwritable or broken: then there is no cache."""
+    """A compiled function whose cache on disk may be absent, unwritable or broken: then there is no cache.
+
+    It is compiled, or read from the cache, for every kind of arguments, when it is called; or before, in the background.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._ready: set[tuple[Any, ...]] = set()
+        self._asked: set[tuple[Any, ...]] = set()
         try:
             self._compiled = numba.njit(nogil=True, cache=True)(function)
         except RuntimeError:  # no place to write a cache
@@ -55,6 +76,23 @@ class _Kernel:
         except Exception:  # the kernels raise nothing: what fails is the reading or writing of the cache
             self._compiled = numba.njit(nogil=True)(self._function)
             return self._compiled(*arguments)
+
+    def is_ready(self, kind: tuple[Any, ...], prepare: Callable[[], Any]) -> bool:
+        """Whether it can be called with arguments of a kind without waiting.
+
+        If not, it will be: `prepare` gives arguments of the kind with which it has nothing to do, but to be compiled.
+        """
+        if kind in self._ready:
+            return True
+        if kind not in self._asked and LOADING.background.is_possible:
+            self._asked.add(kind)
+            arguments = prepare()
+            LOADING.background.submit(lambda: self._compile(kind, arguments))
+        return False
+
+    def _compile(self, kind: tuple[Any, ...], arguments: tuple[Any, ...]) -> None:
+        self(*arguments)
+        self._ready.add(kind)
 
 
 def _histogram(
@@ -151,14 +189,164 @@ def _inside(
     return found
 
 
-HISTOGRAM, INSIDE = _Kernel(_histogram), _Kernel(_inside)
+def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Write keys, less the lowest one and with the class as last bit, unless they take more than 64 bits.
+
+    Returns the labels that are neither of the two, the NaNs, the checksum, and the lowest and the highest key.
+    """
+    known, nans, checksum = np.int64(0), np.int64(0), np.int64(0)
+    lowest, highest = ~np.uint64(0), np.uint64(0)
+    for i in range(bits.size):
+        is_positive = np.int64(labels[i] == positive)
+        known += is_positive | np.int64(labels[i] == negative)
+        nans += np.int64((bits[i] & MAGNITUDE) > INFINITY)
+        mixed = (bits[i] ^ (bits[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
+        checksum += mixed * mixed
+        key = np.uint64(bits[i]) ^ (np.uint64(bits[i] >> SIGN_SHIFT) | SIGN)
+        key = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+        codes[i] = key
+        lowest, highest = min(lowest, key), max(highest, key)
+    if (highest - lowest) >> np.uint64(63) == 0:
+        for i in range(bits.size):
+            codes[i] = ((codes[i] - lowest) << np.uint64(1)) | np.uint64(labels[i] == positive)
+    return bits.size - known, nans, checksum, lowest, highest
+
+
+def _runs(codes: Any, lowest: Any, keys: Any, rows: Any) -> Any:
+    """Distinct keys of sorted codes, descending, and their rows by class; returns how many."""
+    if codes.size == 0:
+        return np.uint64(0)
+    run = np.uint64(0)
+    last = codes[codes.size - 1] >> np.uint64(1)
+    negatives, positives = np.int64(0), np.int64(0)
+    for i in range(codes.size - 1, -1, -1):
+        code = codes[i]
+        key, is_positive = code >> np.uint64(1), np.int64(code & np.uint64(1))
+        if key != last:
+            keys[run], rows[run, 0], rows[run, 1] = last + lowest, negatives, positives
+            run += np.uint64(1)
+            last, negatives, positives = key, np.int64(0), np.int64(0)
+        positives += is_positive
+        negatives += np.int64(1) - is_positive
+    keys[run], rows[run, 0], rows[run, 1] = last + lowest, negatives, positives
+    return run + np.uint64(1)
+
+
+def _judge(
+    starts: Any,
+    weight: Any,
+    absent: Any,
+    low: Any,
+    high: Any,
+    exact: Any,
+    ratios: Any,
+    needs: Any,
+    tie: Any,
+    values: Any,
+    out: Any,
+) -> None:
+    """The rules of `rules.judge` for ratios of whole numbers; values that differ by no more than `tie` of them are ties.
+
+    `low`, `high` and `exact` are None where all entries are scores, which hide nothing. `values` is for the edges of a
+    sample.
+    """
+    best_of, winner_of, value_of, unresolved, bound_of = out
+    for s in range(starts.size - 1):
+        first, end = starts[s], starts[s + 1]
+        negatives, positives = absent[s, 0], absent[s, 1]
+        for i in range(first, end):
+            negatives += weight[i, 0]
+            positives += weight[i, 1]
+        best_of[s] = value_of[s] = bound_of[s] = -np.inf
+        winner_of[s] = first + s
+        if (needs[0] and negatives == 0) or (needs[1] and positives == 0):
+            continue
+        n0, n1, n2, d0, d1, d2 = ratios[s, 0], ratios[s, 1], ratios[s, 2], ratios[s, 3], ratios[s, 4], ratios[s, 5]
+        best, tp, fp = -np.inf, np.int64(0), np.int64(0)
+        for i in range(first, end + 1):
+            bottom = d0 + d1 * tp + d2 * fp
+            value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+            values[i - first] = value
+            best = max(best, value)
+            if i < end:
+                fp += weight[i, 0]
+                tp += weight[i, 1]
+        least = best - tie * abs(best) if best > -np.inf else best
+        winner = first
+        while values[winner - first] < least:
+            winner += 1
+        best_of[s], winner_of[s], value_of[s] = best, winner + s, values[winner - first]
+        if exact is not None:
+            peak, record = winner, -np.inf
+            for edge in range(winner, end + 1):  # the edge above each entry
+                if values[edge - first] >= least and values[edge - first] > record:
+                    peak, record = edge, values[edge - first]
+                    if best > -np.inf:
+                        if edge > first and not exact[edge - 1]:
+                            unresolved[edge - 1] = True
+                        if edge < end and not exact[edge]:
+                            unresolved[edge] = True
+            tp, fp = np.int64(0), np.int64(0)
+            for i in range(first, end):
+                if low[i] < high[i] and weight[i, 0] + weight[i, 1] > 1:
+                    corner = tp + weight[i, 1]
+                    bottom = d0 + d1 * corner + d2 * fp
+                    bound = np.inf if bottom == 0 else np.float64(n0 + n1 * corner + n2 * fp) / np.float64(bottom)
+                    if (bound >= least) if i < peak else (bound > best):
+                        unresolved[i] = True
+                        bound_of[s] = max(bound_of[s], bound)
+                fp += weight[i, 0]
+                tp += weight[i, 1]
+
+
+HISTOGRAM, INSIDE, CODES, RUNS, JUDGE = map(_Kernel, (_histogram, _inside, _codes, _runs, _judge))
 """Compiled, or read from numba's cache, when they are first called."""
 
 
+def judge(
+    entries: Entries, ratio: WholeRatio, needs: tuple[bool, bool], tie: float, waits: bool
+) -> tuple[NDArray[Any], ...] | None:
+    """What `rules.judge` finds of a ratio of whole numbers; None while the kernel is not ready, unless it `waits`."""
+    samples = entries.samples
+    ratios = np.empty((samples, 6), dtype=np.int64)
+    for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
+        ratios[:, column] = coefficient
+    hides = not entries.in_scores
+    given = [entries.starts, entries.weight, entries.absent]
+    given += [entries.low, entries.high, entries.exact] if hides else [None, None, None]
+    given = [None if one is None else np.ascontiguousarray(one) for one in given]
+    longest = len(entries) if samples == 1 else int(np.diff(entries.starts).max(initial=0))
+    best, value, bound = np.empty((3, samples))
+    out = best, np.empty(samples, dtype=np.int64), value, np.zeros(len(entries), dtype=bool), bound
+    rest = ratios, needs, tie, np.empty(1 + longest), out
+    kind = tuple(one is not None and one.flags.writeable for one in given)
+    if not waits and not JUDGE.is_ready(kind, lambda: (given[0][:1], *given[1:], *rest)):
+        return None
+    JUDGE(*given, *rest)
+    return out
+
+
 class CompiledKernels(Kernels):
-    """The compiled kernels."""
+    """The compiled kernels. While one is not compiled for some types of arrays, NumPy takes its place, unless it `waits`.
+
+    Labels are 64-bit integers or bytes; others become bytes.
+    """
 
     reads_once = True
+
+    def __init__(self, waits: bool = False) -> None:
+        super().__init__()
+        self._waits = waits
+        self._in_numpy = NumpyKernels()
+
+    def _labels(self, labels: Any, positive: Any, negative: Any) -> tuple[Any, Any, Any]:
+        if labels.dtype in (np.int64, np.uint8):
+            return labels, positive, negative
+        codes = self.buffers.array("labels", len(labels), np.uint8)
+        np.not_equal(labels, negative, out=codes.view(bool))
+        codes <<= 1
+        codes[labels == positive] = 1
+        return codes, np.uint8(1), np.uint8(1 if positive == negative else 0)
 
     def histogram(
         self,
@@ -177,9 +365,30 @@ class CompiledKernels(Kernels):
         noted = only if len(only) else None
         out = rows.reshape(-1), sums.reshape(-1)
         buffer = self.buffers.array("bins", PIECE, np.uint32)
-        found: tuple[int, int, int]
-        found = HISTOGRAM(bits, labels, weighted, positive, negative, tuple(bins), buffer, out, noted)
+        codes, *classes = self._labels(labels, positive, negative)
+        rest = *classes, tuple(bins), buffer, out, noted
+        kind = (*_kind(bits, codes, weighted), rows.dtype, sums.dtype, noted is None)
+        if not self._waits and not HISTOGRAM.is_ready(kind, lambda: (*_nothing(bits, codes, weighted), *rest)):
+            return self._in_numpy.histogram(bits, labels, weights, positive, negative, bins, rows, sums, only)
+        found: tuple[int, int, int] = HISTOGRAM(bits, codes, weighted, *rest)
         return found
+
+    def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
+        size = len(bits)
+        codes = np.empty(size, dtype=np.uint64)
+        keys, rows = np.empty(size, dtype=np.uint64), np.empty((size, 2), dtype=np.int64)
+        given, *classes = self._labels(labels, positive, negative)
+        if not self._waits:
+            kind = _kind(bits, given)
+            can_code = CODES.is_ready(kind, lambda: (*_nothing(bits, given), *classes, codes[:0]))
+            if not RUNS.is_ready((), lambda: (codes[:0], np.uint64(0), keys[:0], rows[:0])) or not can_code:
+                return self._in_numpy.sorted_rows(bits, labels, positive, negative)
+        invalid, nans, checksum, lowest, highest = CODES(bits, given, *classes, codes)
+        if (highest - lowest) >> 63:
+            return self._in_numpy.sorted_rows(bits, labels, positive, negative)
+        codes.sort()
+        found = RUNS(codes, np.uint64(lowest), keys, rows)
+        return SortedRows(keys[:found], rows[:found], invalid, nans, checksum % 2**64)
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         flags = self.buffers.array("flags", LOOK, np.bool_)
@@ -188,14 +397,21 @@ class CompiledKernels(Kernels):
         keys = self.buffers.array("keys", len(bits), np.uint64)
         classes = self.buffers.array("classes", len(bits), np.bool_)
         copied = self.buffers.array("weights", len(weights), np.float64)
-        found = INSIDE(
-            bits,
-            bits.view(np.float64),
-            labels,
-            weights if len(weights) else None,
-            positive,
-            tuple(ranges),
-            (flags, flags.view(np.uint64), groups, rows),
-            (keys, classes, copied),
-        )
+        weighted = weights if len(weights) else None
+        given, marked = self._labels(labels, positive, positive)[:2]
+        columns = bits, bits.view(np.float64), given, weighted
+        rest = marked, tuple(ranges), (flags, flags.view(np.uint64), groups, rows), (keys, classes, copied)
+        if not self._waits and not INSIDE.is_ready(_kind(*columns), lambda: (*_nothing(*columns), *rest)):
+            return self._in_numpy.inside(bits, labels, weights, positive, ranges)
+        found = INSIDE(*columns, *rest)
         return keys[:found].copy(), classes[:found].copy(), copied[:found].copy()
+
+
+def _kind(*columns: Any) -> tuple[Any, ...]:
+    """What kernels are compiled for."""
+    return tuple(None if column is None else (column.dtype, column.flags.writeable) for column in columns)
+
+
+def _nothing(*columns: Any) -> list[Any]:
+    """Columns of the same kind without rows."""
+    return [None if column is None else column[:0] for column in columns]

@@ -134,23 +134,28 @@ class Entries:
     @cached_property
     def edges(self) -> Confusion:
         """The confusion of every edge."""
-        if self.samples > 1 and not self.in_floats:
-            every = np.arange(len(self) + self.samples)
-            return self.edges_at(every, self.of_edges(np.arange(self.samples)))
+        if not self.in_floats:
+            every = np.arange(len(self) + self.samples) if self.samples > 1 else slice(None)
+            return self.edges_at(every, self.of_edges(np.arange(self.samples)) if self.samples > 1 else 0)
         tp, fp = (self._accepted(column) for column in (1, 0))
-        fn, tn = (self._rejected(column, above) for column, above in ((1, tp), (0, fp)))
+        fn, tn = (self._rejected(column) for column in (1, 0))
         return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
 
-    def edges_at(self, which: NDArray[np.int64], sample: NDArray[np.int64]) -> Confusion:
+    def edges_at(self, which: Any, sample: Any) -> Confusion:
         """The confusion of some edges of some samples. Those of counts are looked up without computing all others."""
-        if self.samples == 1 or self.in_floats:
+        if self.in_floats:
             return self.edges[which]
-        position, first, end = which - sample, self.starts[sample], self.starts[sample + 1]
-        (fp, tn), (tp, fn) = (
-            (above[position] - above[first], above[end] - above[position] + absent[sample])
-            for above, absent in zip(self._counted, self.absent.T, strict=True)
-        )
-        return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+        fp, tp = self.accepted_at(which, sample)
+        negatives, positives = self.totals[sample].T
+        return Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp)
+
+    def accepted_at(self, which: Any, sample: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Negatives and positives above some edges of some samples, of counts."""
+        negatives, positives = self._counted
+        if self.samples == 1:
+            return negatives[which], positives[which]
+        position, first = which - sample, self.starts[sample]
+        return negatives[position] - negatives[first], positives[position] - positives[first]
 
     @property
     def in_floats(self) -> bool:
@@ -160,21 +165,24 @@ class Entries:
     @cached_property
     def totals(self) -> NDArray[Any]:
         """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
-        if self.samples > 1 and not self.in_floats:
-            above = np.column_stack(self._counted)
-            return np.asarray(above[self.starts[1:]] - above[self.starts[:-1]] + self.absent)
+        if not self.in_floats:
+            negatives, positives = self._counted
+            if self.samples == 1:
+                return np.array([[negatives[-1], positives[-1]]]) + self.absent
+            first, end = self.starts[:-1], self.starts[1:]
+            above = np.column_stack((negatives[end] - negatives[first], positives[end] - positives[first]))
+            return np.asarray(above + self.absent)
         tn, fn = self.edges.tn, self.edges.fn
-        if self.samples == 1:
-            return np.array([[tn[0], fn[0]]])
         first = self.edge_starts[:-1]
         return np.column_stack((tn[first], fn[first]))
 
     @cached_property
     def _counted(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Negatives and positives in the entries before each place, of all samples together."""
-        negatives, positives = np.zeros((2, len(self) + 1), dtype=self.weight.dtype)
-        np.cumsum(self.weight[:, 0], out=negatives[1:])
-        np.cumsum(self.weight[:, 1], out=positives[1:])
+        negatives, positives = np.empty((2, len(self) + 1), dtype=self.weight.dtype)
+        negatives[0] = positives[0] = 0
+        self.weight[:, 0].cumsum(out=negatives[1:])
+        self.weight[:, 1].cumsum(out=positives[1:])
         return negatives, positives
 
     def _accepted(self, column: int) -> NDArray[Any]:
@@ -187,16 +195,13 @@ class Entries:
             above[self.edge_below] = running_sums(weight, self.starts)
         return above
 
-    def _rejected(self, column: int, accepted: NDArray[Any]) -> NDArray[Any]:
+    def _rejected(self, column: int) -> NDArray[Any]:
         """Weight of a class below every edge, and of its rows without a score.
 
         Weights are added up from both ends. A difference of sums would not be 0 where nothing is left, and small
         weights would be lost beside large ones.
         """
-        absent = self.absent[:, column]
-        if not self.in_floats:
-            return np.asarray(accepted[-1] + absent - accepted)
-        weight = self.weight[:, column]
+        absent, weight = self.absent[:, column], self.weight[:, column]
         below = np.zeros(len(weight) + self.samples)
         if self.samples == 1:
             below[:-1] = np.cumsum(weight[::-1])[::-1]

@@ -14,7 +14,9 @@ from __future__ import annotations
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,10 +34,13 @@ from surecut.core.keys import (
     MAGNITUDE,
     SIGN,
     SIGN_SHIFT,
+    checksum,
     ordered_keys,
     row_marks,
     scores_of_keys,
 )
+
+from surecut.core.threads import Background
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +51,22 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 """Bits of no score (they are NaNs), that say of a bin: no score was seen in it, or more than one."""
 
 NO_BINS = np.empty(0, dtype=np.int64)
+
+ROWS_OF_A_CALL = 10_000
+"""Rows that NumPy reads in the time that a call takes anyway."""
+
+
+class SortedRows(NamedTuple):
+    """Distinct keys, descending, and their rows by class; and what a pass over the rows has found.
+
+    That are the number of labels that are neither of the two, the number of NaNs, and the checksum.
+    """
+
+    keys: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+    invalid: int
+    nans: int
+    checksum: int
 
 
 class FirstBins(NamedTuple):
@@ -163,6 +184,10 @@ class Kernels(ABC):
         """
 
     @abstractmethod
+    def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
+        """Rows without weights by distinct score."""
+
+    @abstractmethod
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         """Key, class and weight of the rows that lie in some ranges of keys."""
 
@@ -230,6 +255,15 @@ class NumpyKernels(Kernels):
         add_counts(part, is_positive, weights, rows, sums)
         return invalid, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 
+    def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
+        is_positive = labels == positive
+        valid = np.count_nonzero(is_positive)
+        if negative != positive:
+            valid += np.count_nonzero(labels == negative)
+        nans = np.count_nonzero(np.isnan(bits.view(np.float64)))
+        keys, rows = distinct(*sorted_with_class(ordered_keys(bits.view(np.float64)), is_positive))
+        return SortedRows(keys, rows, len(labels) - int(valid), int(nans), checksum(bits, is_positive))
+
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         scores, (low, high, lowest, highest) = bits.view(np.float64), ranges
         where = np.flatnonzero((scores >= lowest) & (scores <= highest))
@@ -240,6 +274,49 @@ class NumpyKernels(Kernels):
             among = keys <= high[range_of(keys, low)]
             where, keys = where[among], keys[among]
         return keys, np.asarray(labels[where] == positive), weights[where] if len(weights) else weights
+
+
+def sorted_with_class(
+    keys: NDArray[np.uint64], is_positive: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Keys in descending order (of their last axis), with their class. A spare bit for the class makes it a sort of
+    plain integers."""
+    lowest = keys.min()
+    if int(keys.max() - lowest) >> 63:
+        order = np.argsort(keys, axis=-1)[..., ::-1]
+        return np.take_along_axis(keys, order, -1), np.take_along_axis(is_positive, order, -1).astype(np.int64)
+    codes = keys - lowest
+    codes <<= np.uint64(1)
+    codes |= is_positive
+    codes.sort(axis=-1)
+    codes = codes[..., ::-1]
+    positive = (codes & np.uint64(1)).view(np.int64)
+    codes = codes >> np.uint64(1)
+    codes += lowest
+    return codes, positive
+
+
+def distinct(ordered: NDArray[np.uint64], positive: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Each of some ordered keys once, and the rows of each by class, from the class of every row."""
+    starts = run_starts(ordered)
+    if len(starts) == len(ordered):
+        return ordered, by_class(positive, 1)
+    return ordered[starts], by_class(np.add.reduceat(positive, starts), np.diff(starts, append=len(ordered)))
+
+
+def by_class(positive: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:
+    """Shape (scores, 2), negatives first: how many of the rows at each score are of which class."""
+    counts = np.empty((len(positive), 2), dtype=np.int64)
+    counts[:, 1] = positive
+    np.subtract(rows, positive, out=counts[:, 0])
+    return counts
+
+
+def run_starts(ordered: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where each run of equal keys begins."""
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return is_new.nonzero()[0]
 
 
 def add_counts(part: Any, is_positive: Any, weights: Any, rows: Any, sums: Any) -> None:
@@ -268,21 +345,65 @@ def _note_scores(part: Any, bits: Any, only: Any, buffer: Any) -> None:
         only[part[only[part] != bits]] = SEVERAL
 
 
-def compiled() -> Kernels | None:
-    """The kernels compiled by numba, or None where it is not installed."""
-    if not _has_numba():
-        return None
-    from surecut.core.compiled import CompiledKernels
+class Loading:
+    """Whether numba and the compiled kernels are loaded: in the background, once enough has been done without them.
 
-    return CompiledKernels()
+    Loading takes as long as tuning on some ten million rows with NumPy. So a process that tunes once never loads them,
+    and one that tunes again and again has them soon, and never waits.
+    """
+
+    def __init__(self) -> None:
+        self.module: ModuleType | None = None
+        self.background = Background()
+        self._rows = 0
+        self._begun = False
+
+    def note(self, rows: int, settings: Settings) -> None:
+        """Count rows that are read by NumPy, and begin to load when these are enough."""
+        self._rows += rows + ROWS_OF_A_CALL
+        if self._rows >= settings.compile_after and not self._begun and has_numba():
+            self._begun = True
+            self.background.submit(self.load)
+
+    def load(self) -> ModuleType:
+        """Load now."""
+        from surecut.core import compiled
+
+        self.module = compiled
+        return compiled
+
+
+LOADING = Loading()
 
 
 @cache
-def _has_numba() -> bool:
+def has_numba() -> bool:
+    """Whether numba is installed; it is not imported."""
     return importlib.util.find_spec("numba") is not None
 
 
+def compiled() -> Kernels | None:
+    """The kernels compiled by numba, loaded now, or None where it is not installed."""
+    return LOADING.load().CompiledKernels(waits=True) if has_numba() else None
+
+
 def available(rows: int, settings: Settings) -> Kernels:
-    """Kernels for so many rows: compiled ones where they are installed and the rows are worth the loading of numba."""
-    wanted = settings.kernels or ("compiled" if rows >= settings.compiled_from else "numpy")
-    return (compiled() if wanted == "compiled" else None) or NumpyKernels()
+    """Kernels for so many rows: the compiled ones if they are loaded, or asked for by the settings."""
+    if settings.kernels == "compiled":
+        return compiled() or NumpyKernels()
+    if settings.kernels is None:
+        if LOADING.module is not None:
+            kernels: Kernels = LOADING.module.CompiledKernels()
+            return kernels
+        LOADING.note(rows, settings)
+    return NumpyKernels()
+
+
+def compiled_judge(settings: Settings) -> Callable[..., Any] | None:
+    """The compiled judge of `rules`, if it is loaded, or asked for by the settings."""
+    if settings.kernels == "numpy" or (LOADING.module is None and settings.kernels is None):
+        return None
+    module = LOADING.module
+    if module is None:
+        module = LOADING.load() if has_numba() else None
+    return None if module is None else module.judge

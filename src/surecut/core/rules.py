@@ -12,15 +12,18 @@ This is the only module that knows them, for one sample and for many, at any res
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.confusion import Confusion
+from surecut.confusion import LARGE, Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
+from surecut.core.kernels import compiled_judge
 from surecut.core.keys import scores_of_keys
-from surecut.metrics import NOISE, Metric
+from surecut.core.settings import settings
+from surecut.metrics import NOISE, LinearFractionalMetric, Metric, WholeRatio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,14 +75,10 @@ class Objective:
     def values(self, confusion: Confusion) -> NDArray[np.float64]:
         """What each cut is worth, at least `LOWEST`; −inf where the metric is undefined or a constraint is not met.
 
-        Many cuts are evaluated piece by piece, in memory that stays in cache.
+        Many cuts are evaluated piece by piece.
         """
         if np.size(confusion.tp) > AT_ONCE:
-            values = np.empty(len(confusion.tp))
-            for first in range(0, len(values), AT_ONCE):
-                piece = slice(first, first + AT_ONCE)
-                values[piece] = self.values(confusion[piece])
-            return values
+            return _in_pieces(len(confusion.tp), lambda piece: self.values(confusion[piece]))
         values = np.maximum(self.metric_values(confusion), LOWEST)
         allowed = ~np.isnan(values)
         if self.constraints:
@@ -87,6 +86,19 @@ class Objective:
             for constraint in self.constraints:
                 allowed &= constraint.is_met(confusion)
         return np.where(allowed, values, -np.inf)
+
+    def whole_ratio(self, entries: Entries) -> WholeRatio | None:
+        """What edges are worth as a ratio of whole numbers, with coefficients of each sample; None where it is not."""
+        metric = self.metric
+        if self.constraints or self.prior is not None or entries.weighted or entries.in_floats:
+            return None
+        if not isinstance(metric, LinearFractionalMetric) or type(metric).evaluate is not LinearFractionalMetric.evaluate:
+            return None
+        if entries.samples == 1:
+            negatives, positives = entries.totals[0].tolist()
+            return metric.in_accepted(positives, negatives) if positives + negatives < LARGE else None
+        negatives, positives = entries.totals.T
+        return metric.in_accepted(positives, negatives) if np.max(positives + negatives) < LARGE else None
 
     def bounds(self, before: Confusion, after: Confusion) -> NDArray[np.float64]:
         """What cuts between two edges are worth at most; −inf where none can meet the constraints.
@@ -165,6 +177,15 @@ def least_tie(best: Any, rounding: Any = 0.0) -> Any:
     return best - (TIE * np.abs(np.where(np.isfinite(best), best, 0.0)) + rounding)
 
 
+def _in_pieces(size: int, values: Callable[[slice], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """What many cuts are worth, evaluated piece by piece, in memory that stays in cache."""
+    every = np.empty(size)
+    for first in range(0, size, AT_ONCE):
+        piece = slice(first, min(first + AT_ONCE, size))
+        every[piece] = values(piece)
+    return every
+
+
 def first_best(values: NDArray[np.float64], rounding: Any = 0.0) -> NDArray[np.intp]:
     """Along the last axis, in descending order of thresholds: the first value that ties with the best.
 
@@ -208,9 +229,17 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     An edge may win only if it ties with the best and no higher edge is as good. Below the best edge an entry hides
     something only if a cut inside can be better; above it, also if one can tie.
     """
-    tried = _tried_edges(entries, objective)
+    ratio = objective.whole_ratio(entries)
+    if ratio is not None and (compiled := compiled_judge(sizes := settings())) is not None:
+        needs = objective.metric.needs_negatives, objective.metric.needs_positives
+        judged = compiled(entries, ratio, needs, TIE, sizes.kernels == "compiled")
+        if judged is not None:
+            return Verdict(*judged)
+    tried = _tried_edges(entries, objective, ratio)
     values, first = tried.values, tried.first
     defined = objective.has_classes(entries.totals)
+    if entries.samples == 1 and entries.in_scores:
+        return _best_score(entries, objective, tried, bool(defined[0]))
     if not defined.all():
         values = np.where(tried.of_samples(defined), values, -np.inf)
     best = np.maximum.reduceat(values, first)
@@ -247,6 +276,16 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     return verdict
 
 
+def _best_score(entries: Entries, objective: Objective, tried: Tried, defined: bool) -> Verdict:
+    """The verdict on one sample whose entries are scores, and hide nothing: quicker, since this is the common case."""
+    chosen = int(first_best(tried.values, objective.rounding(entries.totals, entries.weighted))) if defined else 0
+    best = float(tried.values.max()) if defined else -np.inf
+    value = float(tried.values[chosen]) if best > LOWEST else -np.inf
+    edge = chosen if tried.asked is None else int(tried.asked[chosen])
+    nothing = np.zeros(len(entries), dtype=bool)
+    return Verdict(np.array([best]), np.array([edge]), np.array([value]), nothing, np.array([-np.inf]))
+
+
 class Tried(NamedTuple):
     """The edges that were evaluated, in order: all, or those `asked` for.
 
@@ -275,7 +314,7 @@ class Tried(NamedTuple):
         return np.repeat(per_sample, np.diff(self.first, append=len(self.values)))
 
 
-def _tried_edges(entries: Entries, objective: Objective) -> Tried:
+def _tried_edges(entries: Entries, objective: Objective, ratio: WholeRatio | None) -> Tried:
     """What the edges are worth that have to be tried.
 
     An edge below an entry without positives is not better than the one above it, and lower. So where most entries have
@@ -289,10 +328,31 @@ def _tried_edges(entries: Entries, objective: Objective) -> Tried:
             places = np.searchsorted(below, first) + np.arange(entries.samples)
             asked = np.insert(below, places - np.arange(entries.samples), first)
             sample = np.repeat(np.arange(entries.samples), np.diff(places, append=len(asked)))
-            found = objective.metric_values(entries.edges_at(asked, sample))
+            if ratio is None:
+                found = objective.metric_values(entries.edges_at(asked, sample))
+            else:
+                found = _ratio_at(ratio, entries, asked, sample)
             if not np.isnan(found).any():
                 return Tried(np.maximum(found, LOWEST), places, asked)
-    return Tried(objective.values(entries.edges), first)
+    if ratio is None:
+        return Tried(objective.values(entries.edges), first)
+    every = len(entries) + entries.samples
+    if entries.samples == 1:
+        values = _in_pieces(every, lambda piece: _ratio_at(ratio, entries, piece, 0))
+    else:
+        sample = entries.of_edges(np.arange(entries.samples))
+        values = _in_pieces(every, lambda piece: _ratio_at(ratio, entries, np.arange(piece.start, piece.stop), sample[piece]))
+    if np.isnan(values.max()):
+        values[np.isnan(values)] = -np.inf
+    return Tried(values, first)
+
+
+def _ratio_at(ratio: WholeRatio, entries: Entries, which: Any, sample: Any) -> NDArray[np.float64]:
+    """What some edges of some samples are worth; NaN where the metric is undefined."""
+    if entries.samples > 1:
+        ratio = WholeRatio(*(tuple(c[sample] if isinstance(c, np.ndarray) else c for c in line) for line in ratio))
+    fp, tp = entries.accepted_at(which, sample)
+    return np.asarray(ratio.at(tp, fp), dtype=float)
 
 
 def _records(tied: NDArray[np.int64], values: NDArray[np.float64], tried: Tried) -> NDArray[np.int64]:
@@ -322,11 +382,14 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     """The cuts at some edges, one of each sample, whose entries on both sides are exact."""
     sample = np.arange(entries.samples)
     position = winner - sample
-    upper, lower = np.full((2, entries.samples), np.inf)
-    lower[:] = -np.inf
     accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
-    upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
-    lower[rejects] = scores_of_keys(entries.high[position[rejects]])
+    if accepts.all() and rejects.all():
+        upper, lower = scores_of_keys(np.stack((entries.low[position - 1], entries.high[position])))
+    else:
+        upper, lower = np.full((2, entries.samples), np.inf)
+        lower[:] = -np.inf
+        upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
+        lower[rejects] = scores_of_keys(entries.high[position[rejects]])
     return Placed(entries.edges_at(winner, sample), places(lower, upper, dtype), lower, upper)
 
 
@@ -337,7 +400,7 @@ def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dty
     """
     with np.errstate(over="ignore", invalid="ignore"):
         middle = lower / 2 + upper / 2
-        rounded = np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype).astype(np.float64)
+        rounded = np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype, copy=False).astype(np.float64, copy=False)
     return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
 
 

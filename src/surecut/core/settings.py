@@ -19,9 +19,9 @@ class Settings:
     cores
         Threads to work with; None for as many as the process may use.
     kernels
-        ``"numpy"`` or ``"compiled"``; None for compiled ones where numba is installed and rows are worth its loading.
-    compiled_from
-        Below this many rows NumPy is done before numba is imported.
+        ``"numpy"`` or ``"compiled"``; None for compiled ones where numba is installed and has been loaded.
+    compile_after
+        Once NumPy has read so many rows, numba is loaded in the background.
     block, blocks_at_once
         Rows that a kernel reads at once, so few that converted scores stay in cache; and how many such blocks are read
         as one where nothing has to be converted.
@@ -75,7 +75,7 @@ class Settings:
 
     cores: int | None = None
     kernels: str | None = None
-    compiled_from: int = 500_000
+    compile_after: int = 15_000_000
     block: int = 1 << 17
     blocks_at_once: int = 4
     rows_per_worker: int = 1 << 19

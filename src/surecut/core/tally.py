@@ -22,6 +22,7 @@ from surecut._labels import as_labels, plain_label, warn_of_absence
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
 from surecut.core.entries import Entries
+from surecut.core.kernels import distinct, run_starts, sorted_with_class
 from surecut.core.keys import checksum, ordered_keys, scores_of_keys
 from surecut.core.rules import are_equal
 from surecut.metrics import get_metric
@@ -320,55 +321,17 @@ def tally_keys(
 ) -> ScoreTally:
     """Tally rows that are keys already."""
     if weights is None:
-        ordered, positive = sorted_with_class(keys, is_positive)
-        starts = _starts(ordered)
-        if len(starts) == len(ordered):
-            rows = by_class(positive, 1)
-        else:
-            rows = by_class(np.add.reduceat(positive, starts), np.diff(starts, append=len(ordered)))
-            ordered = ordered[starts]
+        ordered, rows = distinct(*sorted_with_class(keys, is_positive))
         return ScoreTally(ordered, rows, rows, rows, dtype, checksum)
     order = np.argsort(keys, kind="stable")[::-1]
     ordered = keys[order]
-    starts = _starts(ordered)
+    starts = run_starts(ordered)
     rows = np.add.reduceat(np.column_stack((~is_positive, is_positive))[order].astype(np.int64), starts, axis=0)
     sized = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
     sums = np.add.reduceat(sized, starts, axis=0)
     with np.errstate(over="ignore"):  # squares beyond a float are infinite
         squares = np.add.reduceat(sized**2, starts, axis=0)
     return ScoreTally(ordered[starts], sums, rows, squares, dtype, checksum)
-
-
-def by_class(positive: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:
-    """Shape (scores, 2), negatives first: how many of the rows at each score are of which class."""
-    counts = np.empty((len(positive), 2), dtype=np.int64)
-    counts[:, 1] = positive
-    np.subtract(rows, positive, out=counts[:, 0])
-    return counts
-
-
-def sorted_with_class(
-    keys: NDArray[np.uint64], is_positive: NDArray[Any]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Keys in descending order (of their last axis), with their class. A spare bit for the class makes it a sort of
-    plain integers."""
-    lowest = keys.min()
-    if int(keys.max() - lowest) >> 63:
-        order = np.argsort(keys, axis=-1)[..., ::-1]
-        return np.take_along_axis(keys, order, -1), np.take_along_axis(is_positive, order, -1).astype(np.int64)
-    codes = keys - lowest
-    codes <<= np.uint64(1)
-    codes |= is_positive
-    codes.sort(axis=-1)
-    codes = codes[..., ::-1]
-    return (codes >> np.uint64(1)) + lowest, (codes & np.uint64(1)).astype(np.int64)
-
-
-def _starts(ordered: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Where each run of equal keys begins."""
-    is_new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return is_new.nonzero()[0]
 
 
 def _common_dtype(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,7 +1,14 @@
-"""Work on all cores. A pool lives as long as a call, so that neither a fork nor another thread meets it half-used."""
+"""Work on all cores. A pool lives as long as a call, so that neither a fork nor another thread meets it half-used.
+
+`Background` is for work that nobody waits for.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextvars
+import os
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,7 +45,7 @@ def on_each(work: Callable[[Item], Result], items: Sequence[Item], workers: int)
             results[number] = work(item)
 
     with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(take) for _ in range(workers - 1)]
+        others = [pool.submit(contextvars.copy_context().run, take) for _ in range(workers - 1)]
         take()
         for other in others:
             other.result()
@@ -76,3 +83,49 @@ def on_stream(
             pool.shutdown(cancel_futures=True)
             raise
     return states
+
+
+class Background:
+    """Pieces of work that a thread of its own does, one after the other, while nobody waits for them.
+
+    A process ends when the piece under way is done; later ones are dropped. In a forked child there is no such thread,
+    and `is_possible` is false if it was at work when the process was forked: what it held locked stays locked.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._at_work = False
+        self.is_possible = True
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def submit(self, piece: Callable[[], None]) -> None:
+        """Have something done; exceptions are dropped."""
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="surecut-background", daemon=True)
+                self._thread.start()
+                atexit.register(self._end)
+        self._pieces.put(piece)
+
+    def _run(self) -> None:
+        while (piece := self._pieces.get()) is not None and self.is_possible:
+            self._at_work = True
+            try:
+                piece()
+            except Exception:  # noqa: S110  # nobody waits for it: what was to be prepared is not
+                pass
+            self._at_work = False
+
+    def _end(self) -> None:
+        self.is_possible = False
+        self._pieces.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _after_fork(self) -> None:
+        self.is_possible = self.is_possible and not self._at_work
+        self._thread, self._at_work = None, False
+        self._pieces, self._starting = queue.SimpleQueue(), threading.Lock()

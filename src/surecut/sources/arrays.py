@@ -14,6 +14,7 @@ import numpy as np
 from surecut._inputs import as_doubles, require_no_nan
 from surecut._labels import Labels
 from surecut.core.counts import Counts, Parts
+from surecut.core.entries import Entries
 from surecut.core.kernels import NO_BINS, NONE, SEVERAL, Kernels, KeyRanges, are_tied, available, first_bins
 from surecut.core.keys import ordered_keys
 from surecut.core.settings import settings
@@ -24,8 +25,6 @@ from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from surecut.core.entries import Entries
 
 MINUS_ZERO = np.array(-0.0).view(np.int64)
 
@@ -67,9 +66,22 @@ class ArraySource(RowSource):
         return len(self.scores)
 
     def count(self, every: bool = False) -> Entries:
-        if not every and self.scores.size < self.settings.sort_below:
-            return self.sorted_at_once()
-        return super().count(every)
+        if every or self.scores.size >= self.settings.sort_below:
+            return super().count(every)
+        return self._memory.grouped(self._sorted() if not self.weighted else self._remembered(self.tally()).entries)
+
+    def _sorted(self) -> Entries:
+        """All rows by distinct score."""
+        scores, labels = as_doubles(self.scores), self.labels
+        found = self.kernels.sorted_rows(
+            scores.reshape(-1).view(np.int64), labels.codes.reshape(-1), labels.positive, labels.negative
+        )
+        if found.invalid:
+            labels.check()
+        if found.nans:
+            self.require_no_nan()
+        self._rows, self._checksum = self.scores.size, found.checksum
+        return Entries.scores(found.keys, found.rows, found.rows)
 
     def histogram(self) -> Histogram:
         """All rows, counted in bins that suit them. Checks labels and scores.
@@ -145,10 +157,11 @@ class ArraySource(RowSource):
         return tally_rows(self.scores, self.labels.is_positive(), self.weights if self.weighted else None)
 
     def seen(self) -> tuple[RowSample, ...]:
+        if not self.weighted:
+            return (RowSample.of_rows(self.scores, self.labels),)
         kept = positions(len(self))
-        if self.weighted:
-            kept = kept[self.weights[kept] > 0]
-        return (RowSample.of_rows(self.scores[kept], self.labels.codes[kept] == self.labels.positive),)
+        kept = kept[self.weights[kept] > 0]
+        return (RowSample.of_rows(self.scores[kept], self.labels[kept]),)
 
     def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
         """The rows that lie in some bins (ascending), block by block."""

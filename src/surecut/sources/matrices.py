@@ -14,7 +14,7 @@ from surecut._matrices import is_sparse
 from surecut.confusion import Confusion
 from surecut.core.counts import Counts
 from surecut.core.entries import Entries, both_classes
-from surecut.core.kernels import FirstBins, Kernels, KeyRanges, NumpyKernels, compiled, first_bins
+from surecut.core.kernels import FirstBins, Kernels, KeyRanges, available, first_bins
 from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
 from surecut.core.search import Source
@@ -130,7 +130,7 @@ class DenseSource(LabelSource):
 
     @cached_property
     def _kernels(self) -> Kernels | None:
-        return NumpyKernels() if self.settings.kernels == "numpy" else compiled()
+        return available(self.size, self.settings)
 
     def entries(self, labels: slice) -> Entries:
         keys = ordered_keys(self._doubles(labels))

@@ -118,7 +118,6 @@ class RowSource(ABC):
         self.settings = settings
         self.kept: KeptRows | None = None
         self._memory = Memory(settings.group)
-        self._tally: ScoreTally | None = None
         self._rows = 0
         self._checksum = 0
         self._divides = False
@@ -168,8 +167,6 @@ class RowSource(ABC):
     @property
     def sample(self) -> Sample:
         """What a decision remembers of the rows; asked for after `count`."""
-        if self._tally is not None:
-            return self._tally.sample
         return Sample(
             rows=self._rows,
             weighted=self.weighted,
@@ -185,12 +182,8 @@ class RowSource(ABC):
         self._rows = int(counts.rows.sum())
         return self._memory.grouped(Entries.of(low, high, counts.rows, counts.weight))
 
-    def sorted_at_once(self) -> Entries:
-        """All rows by distinct score, in groups of neighbours: where rows are few, this is quickest."""
-        return self._memory.grouped(self._remembered(self.tally()).entries)
-
     def _remembered(self, tally: ScoreTally) -> ScoreTally:
-        self._tally, self._rows = tally, int(tally.rows.sum())
+        self._rows, self._checksum = int(tally.rows.sum()), tally.checksum
         return tally
 
     def refine(self, wide: Entries) -> Entries | None:

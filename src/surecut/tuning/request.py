@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from surecut._inputs import check_missing
@@ -17,6 +19,9 @@ from surecut.tuning.shrinkage import check_shrinkage
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+PLAIN = {NoneType, str, int, float, bool}
+"""Types of options by which a request is found again."""
 
 MetricLike = str | Metric | Callable[..., Any]
 
@@ -114,6 +119,23 @@ class Request:
         >>> Request.of("f1", constraint="precision>=0.9").objectives[0].metric.name
         'f1'
         """
+        options = metric, constraint, average, confidence, weights, prior, shrinkage, zero_division, pos_label, missing
+        return _of_plain(*options) if PLAIN.issuperset(map(type, options)) else cls._of(*options)
+
+    @classmethod
+    def _of(
+        cls,
+        metric: Any,
+        constraint: Any,
+        average: str | None,
+        confidence: float | None,
+        weights: str | None,
+        prior: float | None,
+        shrinkage: float | str,
+        zero_division: float,
+        pos_label: Any,
+        missing: str,
+    ) -> Request:
         is_list = isinstance(metric, Sequence) and not isinstance(metric, str)
         asked: Any = metric if is_list else [metric]
         metrics = tuple(get_metric(one) for one in asked)
@@ -203,7 +225,7 @@ class Request:
                 "confidence= is for one cut: certify thresholds of many labels on held-out rows with certify(cut, ...)"
             )
 
-    @property
+    @cached_property
     def objectives(self) -> list[Objective]:
         """What each cut should be best for."""
         return [Objective(metric, self.constraints, self.prior) for metric in self.metrics]
@@ -217,3 +239,9 @@ class Request:
             meant.setdefault(metric.name, set()).add(repr(metric))
         names = [repr(metric) if len(meant[metric.name]) > 1 else metric.name for metric in self.metrics]
         return dict(zip(names, cuts, strict=True))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _of_plain(*options: Any) -> Request:
+    """The request of plain options, which is asked again and again by whoever tunes small samples."""
+    return Request._of(*options)
