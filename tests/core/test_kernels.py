@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -230,22 +231,91 @@ def test_kernels_add_to_what_is_there(kernels):
 # Which kernels, and their cache
 
 
-def test_numpy_serves_small_arrays(monkeypatch):
-    def not_asked():
-        raise AssertionError("numba must not be loaded for a small array")
-
-    monkeypatch.setattr(core_kernels, "compiled", not_asked)
-    assert isinstance(core_kernels.available(Settings().compiled_from - 1, Settings()), NumpyKernels)
-
-
-def test_compiled_kernels_serve_large_arrays(compiled):
-    assert isinstance(core_kernels.available(Settings().compiled_from, Settings()), type(compiled))
+@pytest.fixture
+def loading(monkeypatch):
+    """A process that has done nothing yet."""
+    fresh = core_kernels.Loading()
+    monkeypatch.setattr(core_kernels, "LOADING", fresh)
+    return fresh
 
 
-def test_numpy_serves_where_numba_is_absent(monkeypatch):
-    monkeypatch.setattr(core_kernels, "compiled", lambda: None)
+def ended(loading):
+    """Wait until the background has done what it was asked for."""
+    done = threading.Event()
+    loading.background.submit(done.set)
+    assert done.wait(300)
+
+
+def test_numpy_serves_until_enough_rows_have_been_read(compiled, loading):
+    after = Settings().compile_after
+    assert isinstance(core_kernels.available(after // 2, Settings()), NumpyKernels)
+    assert core_kernels.compiled_judge(Settings()) is None
+    assert isinstance(core_kernels.available(after, Settings()), NumpyKernels)  # begins to load, and does not wait
+    ended(loading)
+    assert isinstance(core_kernels.available(1, Settings()), type(compiled))
+    assert core_kernels.compiled_judge(Settings()) is not None
+    assert isinstance(core_kernels.available(10**9, Settings(kernels="numpy")), NumpyKernels)
+    assert core_kernels.compiled_judge(Settings(kernels="numpy")) is None
+
+
+def test_many_small_calls_load_the_compiled_kernels_too(compiled, loading):
+    for _ in range(Settings().compile_after // core_kernels.ROWS_OF_A_CALL + 1):
+        core_kernels.available(10, Settings())
+    ended(loading)
+    assert isinstance(core_kernels.available(10, Settings()), type(compiled))
+
+
+def test_numpy_serves_where_numba_is_absent(monkeypatch, loading):
+    monkeypatch.setattr(core_kernels, "has_numba", lambda: False)
     for sizes in (Settings(), Settings(kernels="compiled")):
         assert isinstance(core_kernels.available(10**9, sizes), NumpyKernels)
+        assert core_kernels.compiled_judge(sizes) is None
+
+
+def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, monkeypatch):
+    """Nothing waits for a compiler; what is counted is the same before and after it is done."""
+    from surecut.core import compiled as module
+
+    asked = []
+    for name in ("HISTOGRAM", "INSIDE", "CODES", "RUNS"):
+        kernel = getattr(module, name)
+        monkeypatch.setattr(kernel, "is_ready", lambda kind, prepare, name=name: asked.append(name))
+        monkeypatch.setattr(kernel, "_compiled", None)  # cannot be called
+    kernels = module.CompiledKernels()
+    bits, labels = np.array([0.5, 0.25, 0.5]).view(np.int64), np.array([1, 0, 1])
+    bins = first_bins(bits.view(float))
+    rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+    kernels.histogram(bits, labels, NO_WEIGHTS, 1, 0, bins, rows, rows)
+    assert rows.sum(axis=0).tolist() == [1, 2]
+    found = kernels.sorted_rows(bits, labels, 1, 0)
+    assert (found.rows.tolist(), found.positives) == ([[0, 2], [1, 0]], 2)
+    ranges_of_all = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
+    assert len(kernels.inside(bits, labels, NO_WEIGHTS, 1, ranges_of_all)[0]) == 3
+    assert set(asked) == {"HISTOGRAM", "INSIDE", "CODES", "RUNS"}
+
+
+def test_a_kernel_is_compiled_in_the_background(compiled):
+    from surecut.core.compiled import _Kernel
+
+    kernel = _Kernel(double)
+    assert not kernel.is_ready((int,), lambda: (1,))
+    ended(core_kernels.LOADING)
+    assert kernel.is_ready((int,), lambda: (1,))
+
+
+def test_sorted_rows_are_the_same(compiled):
+    for bits, labels, weights, positive, negative in blocks():
+        if len(weights):
+            continue
+        reference, fast = (
+            kernels.sorted_rows(bits, labels, positive, negative) for kernels in (NumpyKernels(), compiled)
+        )
+        assert fast[2:] == reference[2:]
+        if not reference.nans:
+            np.testing.assert_array_equal(fast.keys, reference.keys)
+            np.testing.assert_array_equal(fast.rows, reference.rows)
+        assert reference.rows.sum() == len(bits)
+        assert reference.positives == np.count_nonzero(labels == positive)
 
 
 def double(number):

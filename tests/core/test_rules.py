@@ -31,6 +31,7 @@ from surecut.core import rules
 from surecut.core.entries import Entries
 from surecut.core.keys import ordered_keys
 from surecut.core.rules import Objective, judge
+from surecut.core.settings import using
 from surecut.metrics import (
     NOISE,
     CellRatio,
@@ -39,8 +40,16 @@ from surecut.metrics import (
     Metric,
     NotMonotoneError,
     Utility,
+    WholeRatio,
     get_metric,
 )
+
+@pytest.fixture(autouse=True)
+def both_judges(kernels_name):
+    """Each test in NumPy, and with the compiled judge where that serves."""
+    with using(kernels=kernels_name):
+        yield
+
 
 OBJECTIVES = [
     Objective(metric, parse_constraints(constraint), prior)
@@ -289,6 +298,8 @@ def test_edges_without_positives_above_them_need_no_look(seed, monkeypatch):
     monkeypatch.setattr(
         Objective, "metric_values", lambda self, c: asked.append(np.size(c.tp)) or metric_values(self, c)
     )
+    at = WholeRatio.at
+    monkeypatch.setattr(WholeRatio, "at", lambda self, tp, fp: asked.append(np.size(tp)) or at(self, tp, fp))
     for _ in range(60):
         size = int(random.integers(9, 30))
         rows = np.column_stack((random.integers(1, 4, size), random.integers(1, 3, size)))
@@ -301,7 +312,8 @@ def test_edges_without_positives_above_them_need_no_look(seed, monkeypatch):
             with monkeypatch.context() as few:
                 few.setattr(rules, "SPARSE_FROM", 8)
                 asked.clear()
-                found = judge(scores, objective)
+                with using(kernels="numpy"):
+                    found = judge(scores, objective)
             for mine, theirs in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(mine, theirs)
             positives = int(np.count_nonzero(rows[:, 1]))
@@ -315,7 +327,7 @@ def test_few_entries_and_those_with_positives_are_all_evaluated(monkeypatch):
     complete = objective.values(scores.edges)
 
     def tried_edges(entries, objective):
-        found = rules._tried_edges(entries, objective)
+        found = rules._tried_edges(entries, objective, objective.whole_ratio(entries))
         return found.edge(np.arange(len(found.values))).tolist(), found.values.tolist(), found.first.tolist()
 
     for least, edges in ((3, [0, 2]), (4, [0, 1, 2, 3, 4])):

@@ -20,6 +20,7 @@ from surecut.core.kernels import (
     NO_BINS,
     NONE,
     SEVERAL,
+    SPANS,
     FirstBins,
     Kernels,
     KeyRanges,
@@ -135,21 +136,27 @@ def _histogram(
 
 
 def _inside(
-    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, buffer: Any, out: Any
+    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, spans: Any, buffer: Any, out: Any
 ) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
     None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the
     rows to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges,
-    or without weight, are dropped afterwards. Weights may be None.
+    or without weight, are dropped afterwards. Weights may be None, and so may spans, where there is only one.
     """
     (low, high, lowest, highest), (flags, words, groups, rows) = ranges, buffer
     keys, classes, found_weights = out
     near = np.uint64(0)
     for start in range(0, scores.size, LOOK):
         score, bit, label = scores[start : start + LOOK], bits[start : start + LOOK], labels[start : start + LOOK]
-        for i in range(score.size):
-            flags[i] = (score[i] >= lowest) & (score[i] <= highest)
+        if spans is None:
+            for i in range(score.size):
+                flags[i] = (score[i] >= lowest) & (score[i] <= highest)
+        else:
+            (a, b), (c, d), (e, f), (g, h) = spans
+            for i in range(score.size):
+                one = ((score[i] >= a) & (score[i] <= b)) | ((score[i] >= c) & (score[i] <= d))
+                flags[i] = one | ((score[i] >= e) & (score[i] <= f)) | ((score[i] >= g) & (score[i] <= h))
         count = (score.size + GROUP - 1) // GROUP
         for i in range(score.size, count * GROUP):
             flags[i] = False
@@ -189,15 +196,16 @@ def _inside(
     return found
 
 
-def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> tuple[Any, Any, Any, Any, Any]:
+def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Write keys, less the lowest one and with the class as last bit, unless they take more than 64 bits.
 
-    Returns the labels that are neither of the two, the NaNs, the checksum, and the lowest and the highest key.
+    Returns the positives, the labels that are neither of the two, the NaNs, the checksum, the lowest and the highest key.
     """
-    known, nans, checksum = np.int64(0), np.int64(0), np.int64(0)
+    positives, known, nans, checksum = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     lowest, highest = ~np.uint64(0), np.uint64(0)
     for i in range(bits.size):
         is_positive = np.int64(labels[i] == positive)
+        positives += is_positive
         known += is_positive | np.int64(labels[i] == negative)
         nans += np.int64((bits[i] & MAGNITUDE) > INFINITY)
         mixed = (bits[i] ^ (bits[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
@@ -209,7 +217,7 @@ def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> 
     if (highest - lowest) >> np.uint64(63) == 0:
         for i in range(bits.size):
             codes[i] = ((codes[i] - lowest) << np.uint64(1)) | np.uint64(labels[i] == positive)
-    return bits.size - known, nans, checksum, lowest, highest
+    return positives, bits.size - known, nans, checksum, lowest, highest
 
 
 def _runs(codes: Any, lowest: Any, keys: Any, rows: Any) -> Any:
@@ -242,13 +250,11 @@ def _judge(
     ratios: Any,
     needs: Any,
     tie: Any,
-    values: Any,
     out: Any,
 ) -> None:
     """The rules of `rules.judge` for ratios of whole numbers; values that differ by no more than `tie` of them are ties.
 
-    `low`, `high` and `exact` are None where all entries are scores, which hide nothing. `values` is for the edges of a
-    sample.
+    `low`, `high` and `exact` are None where all entries are scores, which hide nothing.
     """
     best_of, winner_of, value_of, unresolved, bound_of = out
     for s in range(starts.size - 1):
@@ -265,27 +271,38 @@ def _judge(
         best, tp, fp = -np.inf, np.int64(0), np.int64(0)
         for i in range(first, end + 1):
             bottom = d0 + d1 * tp + d2 * fp
-            value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
-            values[i - first] = value
-            best = max(best, value)
+            if bottom != 0:
+                best = max(best, np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom))
             if i < end:
                 fp += weight[i, 0]
                 tp += weight[i, 1]
-        least = best - tie * abs(best) if best > -np.inf else best
-        winner = first
-        while values[winner - first] < least:
-            winner += 1
-        best_of[s], winner_of[s], value_of[s] = best, winner + s, values[winner - first]
+        # values are computed again, since memory is slower
+        best_of[s], least = best, best
+        if best > -np.inf:
+            least -= tie * abs(best)
+            tp, fp, edge, value = np.int64(0), np.int64(0), first, -np.inf
+            while value < least:
+                bottom = d0 + d1 * tp + d2 * fp
+                value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+                if edge < end:
+                    fp += weight[edge, 0]
+                    tp += weight[edge, 1]
+                edge += 1
+            winner_of[s], value_of[s] = edge - 1 + s, value
         if exact is not None:
-            peak, record = winner, -np.inf
-            for edge in range(winner, end + 1):  # the edge above each entry
-                if values[edge - first] >= least and values[edge - first] > record:
-                    peak, record = edge, values[edge - first]
-                    if best > -np.inf:
-                        if edge > first and not exact[edge - 1]:
-                            unresolved[edge - 1] = True
-                        if edge < end and not exact[edge]:
-                            unresolved[edge] = True
+            peak, record, tp, fp = first, -np.inf, np.int64(0), np.int64(0)
+            for edge in range(first, end + 1):  # above an entry, or below the last one
+                bottom = d0 + d1 * tp + d2 * fp
+                value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+                if value >= least and value > record:
+                    peak, record = edge, value
+                    if edge > first and not exact[edge - 1]:
+                        unresolved[edge - 1] = True
+                    if edge < end and not exact[edge]:
+                        unresolved[edge] = True
+                if edge < end:
+                    fp += weight[edge, 0]
+                    tp += weight[edge, 1]
             tp, fp = np.int64(0), np.int64(0)
             for i in range(first, end):
                 if low[i] < high[i] and weight[i, 0] + weight[i, 1] > 1:
@@ -315,10 +332,9 @@ def judge(
     given = [entries.starts, entries.weight, entries.absent]
     given += [entries.low, entries.high, entries.exact] if hides else [None, None, None]
     given = [None if one is None else np.ascontiguousarray(one) for one in given]
-    longest = len(entries) if samples == 1 else int(np.diff(entries.starts).max(initial=0))
     best, value, bound = np.empty((3, samples))
     out = best, np.empty(samples, dtype=np.int64), value, np.zeros(len(entries), dtype=bool), bound
-    rest = ratios, needs, tie, np.empty(1 + longest), out
+    rest = ratios, needs, tie, out
     kind = tuple(one is not None and one.flags.writeable for one in given)
     if not waits and not JUDGE.is_ready(kind, lambda: (given[0][:1], *given[1:], *rest)):
         return None
@@ -383,12 +399,12 @@ class CompiledKernels(Kernels):
             can_code = CODES.is_ready(kind, lambda: (*_nothing(bits, given), *classes, codes[:0]))
             if not RUNS.is_ready((), lambda: (codes[:0], np.uint64(0), keys[:0], rows[:0])) or not can_code:
                 return self._in_numpy.sorted_rows(bits, labels, positive, negative)
-        invalid, nans, checksum, lowest, highest = CODES(bits, given, *classes, codes)
+        positives, invalid, nans, checksum, lowest, highest = CODES(bits, given, *classes, codes)
         if (highest - lowest) >> 63:
             return self._in_numpy.sorted_rows(bits, labels, positive, negative)
         codes.sort()
         found = RUNS(codes, np.uint64(lowest), keys, rows)
-        return SortedRows(keys[:found], rows[:found], invalid, nans, checksum % 2**64)
+        return SortedRows(keys[:found], rows[:found], positives, invalid, nans, checksum % 2**64)
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
         flags = self.buffers.array("flags", LOOK, np.bool_)
@@ -400,11 +416,20 @@ class CompiledKernels(Kernels):
         weighted = weights if len(weights) else None
         given, marked = self._labels(labels, positive, positive)[:2]
         columns = bits, bits.view(np.float64), given, weighted
-        rest = marked, tuple(ranges), (flags, flags.view(np.uint64), groups, rows), (keys, classes, copied)
-        if not self._waits and not INSIDE.is_ready(_kind(*columns), lambda: (*_nothing(*columns), *rest)):
+        spans = None if len(ranges.spans) == 1 else _four(ranges.spans)
+        buffer = flags, flags.view(np.uint64), groups, rows
+        rest = marked, tuple(ranges[:4]), spans, buffer, (keys, classes, copied)
+        kind = (*_kind(*columns), spans is None)
+        if not self._waits and not INSIDE.is_ready(kind, lambda: (*_nothing(*columns), *rest)):
             return self._in_numpy.inside(bits, labels, weights, positive, ranges)
         found = INSIDE(*columns, *rest)
         return keys[:found].copy(), classes[:found].copy(), copied[:found].copy()
+
+
+def _four(spans: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
+    """Up to four spans as just four, the last one again and again."""
+    ends = [(low, high) for low, high in spans.tolist()]
+    return tuple(ends[min(i, len(ends) - 1)] for i in range(SPANS))
 
 
 def _kind(*columns: Any) -> tuple[Any, ...]:

@@ -14,6 +14,9 @@ from surecut.confusion import Confusion
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MANY = 1 << 12
+"""More entries than this are worth some care with memory."""
+
 UNTAGGED = -1
 """The tag of entries that a source knows nothing more about."""
 
@@ -62,14 +65,21 @@ class Entries:
         starts: NDArray[np.int64] | None = None,
         absent: NDArray[Any] | None = None,
         exact: NDArray[np.bool_] | bool = False,
+        totals: NDArray[Any] | None = None,
     ) -> Entries:
-        """Entries of one sample, or of the samples that begin at `starts`; those of one score are exact anyway."""
+        """Entries of one sample, or of the samples that begin at `starts`; those of one score are exact anyway.
+
+        `totals` are for whoever knows them already.
+        """
         if starts is None:
             starts = np.array([0, len(low)])
         if absent is None:
             absent = np.zeros((len(starts) - 1, 2), dtype=weight.dtype)
-        known = np.ones(len(low), dtype=bool) if low is high else (low == high) | exact
-        return cls(starts, low, high, rows, weight, absent, known, np.full(len(low), UNTAGGED))
+        known = constant(True, len(low)) if low is high else (low == high) | exact
+        entries = cls(starts, low, high, rows, weight, absent, known, constant(UNTAGGED, len(low)))
+        if totals is not None:
+            entries.__dict__["totals"] = totals  # where the cached property keeps them
+        return entries
 
     @classmethod
     def scores(
@@ -80,9 +90,10 @@ class Entries:
         *,
         starts: NDArray[np.int64] | None = None,
         absent: NDArray[Any] | None = None,
+        totals: NDArray[Any] | None = None,
     ) -> Entries:
         """Entries of one score each."""
-        return cls.of(keys, keys, rows, weight, starts=starts, absent=absent)
+        return cls.of(keys, keys, rows, weight, starts=starts, absent=absent, totals=totals)
 
     def __len__(self) -> int:
         return len(self.low)
@@ -151,8 +162,12 @@ class Entries:
 
     def accepted_at(self, which: Any, sample: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Negatives and positives above some edges of some samples, of counts."""
+        is_one = self.samples == 1
+        if is_one and isinstance(which, np.ndarray) and len(which) == 1 and "_counted" not in self.__dict__:
+            above = self.weight[: which[0]]  # of the winner alone
+            return above[:, :1].sum(axis=0), above[:, 1:].sum(axis=0)
         negatives, positives = self._counted
-        if self.samples == 1:
+        if is_one:
             return negatives[which], positives[which]
         position, first = which - sample, self.starts[sample]
         return negatives[position] - negatives[first], positives[position] - positives[first]
@@ -166,9 +181,9 @@ class Entries:
     def totals(self) -> NDArray[Any]:
         """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
         if not self.in_floats:
-            negatives, positives = self._counted
             if self.samples == 1:
-                return np.array([[negatives[-1], positives[-1]]]) + self.absent
+                return np.array([[self.weight[:, 0].sum(), self.weight[:, 1].sum()]]) + self.absent
+            negatives, positives = self._counted
             first, end = self.starts[:-1], self.starts[1:]
             above = np.column_stack((negatives[end] - negatives[first], positives[end] - positives[first]))
             return np.asarray(above + self.absent)
@@ -266,7 +281,7 @@ class Entries:
             weight,
             self.absent,
             self.exact[firsts] & self.exact[ends],
-            np.full(len(firsts), UNTAGGED),
+            constant(UNTAGGED, len(firsts)),
         )
 
     def spliced(self, which: NDArray[np.bool_], finer: Entries) -> Entries:
@@ -317,6 +332,11 @@ def concatenated(parts: Sequence[Entries]) -> Entries:
         np.concatenate([part.exact for part in parts]),
         np.concatenate([part.tag for part in parts]),
     )
+
+
+def constant(value: Any, size: int) -> NDArray[Any]:
+    """An array of one value, that is not written to; a long one takes no memory."""
+    return np.full(size, value) if size <= MANY else np.broadcast_to(value, size)
 
 
 def both_classes(rows: NDArray[Any]) -> NDArray[Any]:

@@ -52,6 +52,9 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 
 NO_BINS = np.empty(0, dtype=np.int64)
 
+SPANS = 4
+"""So many spans of ranges every score is compared with."""
+
 ROWS_OF_A_CALL = 10_000
 """Rows that NumPy reads in the time that a call takes anyway."""
 
@@ -59,11 +62,12 @@ ROWS_OF_A_CALL = 10_000
 class SortedRows(NamedTuple):
     """Distinct keys, descending, and their rows by class; and what a pass over the rows has found.
 
-    That are the number of labels that are neither of the two, the number of NaNs, and the checksum.
+    That are the number of positives, of labels that are neither of the two, of NaNs, and the checksum.
     """
 
     keys: NDArray[np.uint64]
     rows: NDArray[np.int64]
+    positives: int
     invalid: int
     nans: int
     checksum: int
@@ -195,14 +199,15 @@ class Kernels(ABC):
 class KeyRanges(NamedTuple):
     """Some ranges of keys (ascending, ends inclusive, none touches another), and the scores between which they lie.
 
-    Scores can be compared with `lowest` and `highest` before they have keys. No score has the key of −0; the last key
-    stands for +inf too.
+    Scores can be compared with `lowest` and `highest` before they have keys, and where ranges lie far apart with the
+    ends of a few `spans`, each of which holds some of them. No score has the key of −0; the last key stands for +inf.
     """
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     lowest: np.float64
     highest: np.float64
+    spans: NDArray[np.float64]
 
     @classmethod
     def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyRanges:
@@ -210,12 +215,15 @@ class KeyRanges(NamedTuple):
         if len(low) > 1:
             apart = high[:-1] + np.uint64(1) != low[1:]
             low, high = low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]
-        ends = np.array([low[0], high[-1]])
-        ends[1] -= ends[1] == KEY_OF_MINUS_ZERO
-        lowest, highest = scores_of_keys(ends)
-        return cls(
-            np.ascontiguousarray(low), np.ascontiguousarray(high), lowest, INF if highest == LARGEST else highest
-        )
+        first = np.zeros(1, dtype=np.intp)
+        if len(low) > 1:
+            gaps = np.argsort(low[1:] - high[:-1])[1 - SPANS :] + 1
+            first = np.concatenate((first, np.sort(gaps)))
+        ends = np.stack((low[first], high[np.append(first[1:], len(low)) - 1]), axis=1)
+        ends[:, 1] -= ends[:, 1] == KEY_OF_MINUS_ZERO
+        spans = scores_of_keys(ends)
+        spans[-1, 1] = INF if spans[-1, 1] == LARGEST else spans[-1, 1]
+        return cls(np.ascontiguousarray(low), np.ascontiguousarray(high), spans[0, 0], spans[-1, 1], spans)
 
 
 class NumpyKernels(Kernels):
@@ -257,15 +265,15 @@ class NumpyKernels(Kernels):
 
     def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
         is_positive = labels == positive
-        valid = np.count_nonzero(is_positive)
+        valid = positives = int(np.count_nonzero(is_positive))
         if negative != positive:
-            valid += np.count_nonzero(labels == negative)
+            valid += int(np.count_nonzero(labels == negative))
         nans = np.count_nonzero(np.isnan(bits.view(np.float64)))
         keys, rows = distinct(*sorted_with_class(ordered_keys(bits.view(np.float64)), is_positive))
-        return SortedRows(keys, rows, len(labels) - int(valid), int(nans), checksum(bits, is_positive))
+        return SortedRows(keys, rows, positives, len(labels) - valid, int(nans), checksum(bits, is_positive))
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
-        scores, (low, high, lowest, highest) = bits.view(np.float64), ranges
+        scores, (low, high, lowest, highest, _) = bits.view(np.float64), ranges
         where = np.flatnonzero((scores >= lowest) & (scores <= highest))
         if len(weights):
             where = where[weights[where] > 0]

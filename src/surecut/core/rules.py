@@ -383,13 +383,12 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     sample = np.arange(entries.samples)
     position = winner - sample
     accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
-    if accepts.all() and rejects.all():
-        upper, lower = scores_of_keys(np.stack((entries.low[position - 1], entries.high[position])))
-    else:
-        upper, lower = np.full((2, entries.samples), np.inf)
-        lower[:] = -np.inf
-        upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
-        lower[rejects] = scores_of_keys(entries.high[position[rejects]])
+    keys = np.empty((2, entries.samples), dtype=np.uint64)
+    if len(entries):
+        keys[0], keys[1] = entries.low[position - 1], entries.high[position - ~rejects]
+    upper, lower = scores_of_keys(keys)
+    if not (accepts.all() and rejects.all()):
+        upper[~accepts], lower[~rejects] = np.inf, -np.inf
     return Placed(entries.edges_at(winner, sample), places(lower, upper, dtype), lower, upper)
 
 

@@ -66,9 +66,10 @@ class ArraySource(RowSource):
         return len(self.scores)
 
     def count(self, every: bool = False) -> Entries:
-        if every or self.scores.size >= self.settings.sort_below:
-            return super().count(every)
-        return self._memory.grouped(self._sorted() if not self.weighted else self._remembered(self.tally()).entries)
+        if not every and self.scores.size >= self.settings.sort_below:
+            return super().count()
+        entries = self._remembered(self.tally()).entries if self.weighted else self._sorted()
+        return entries if every else self._memory.grouped(entries)
 
     def _sorted(self) -> Entries:
         """All rows by distinct score."""
@@ -81,7 +82,8 @@ class ArraySource(RowSource):
         if found.nans:
             self.require_no_nan()
         self._rows, self._checksum = self.scores.size, found.checksum
-        return Entries.scores(found.keys, found.rows, found.rows)
+        totals = np.array([[self._rows - found.positives, found.positives]])
+        return Entries.scores(found.keys, found.rows, found.rows, totals=totals)
 
     def histogram(self) -> Histogram:
         """All rows, counted in bins that suit them. Checks labels and scores.
@@ -89,7 +91,8 @@ class ArraySource(RowSource):
         Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
         """
         sample = np.sort(self._sample())
-        bins = first_bins(sample, self.settings.first_bits)
+        bits = min(self.settings.first_bits, max(10, self.scores.size.bit_length() - 5))  # few rows need few bins
+        bins = first_bins(sample, bits)
         tied = are_tied(sample)
         small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache
 

@@ -409,7 +409,7 @@ class EngineSource:
         """What was counted in bins, with tags by which they can be divided."""
         entries, home = entries_of(answer, sample, samples, self._rows.weighted)
         offset = self._levels[-1].offset + len(self._levels[-1].entries) if self._levels else 0
-        entries.tag[:] = np.arange(len(entries)) + offset
+        entries = replace(entries, tag=np.arange(len(entries)) + offset)
         self._levels.append(Level(frame, by, answer.select(*by, KIND), entries, home, offset))
         return entries
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -287,9 +288,7 @@ class BinnedColumns:
             last -= last == bins.half - 1  # the bin below zero is part of the one above it
             high = bins.ends(last)[1]
         starts = np.searchsorted(label, np.arange(len(self._bins) + 1)) if starts is None else starts
-        entries = Entries.of(low, high, rows, rows, starts=starts)
-        entries.tag[:] = tag
-        return entries
+        return replace(Entries.of(low, high, rows, rows, starts=starts), tag=tag)
 
     def _collected(self, wide: Entries) -> Entries:
         """The rows of some bins by distinct score."""
