@@ -47,8 +47,8 @@ def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
         with np.errstate(over="ignore"):  # a long double beyond a double is told below
             doubles = scores.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        kind = "text" if scores.dtype.kind in "US" else f"values of type {scores.dtype}"
-        raise TypeError(f"{name} must be numbers, got {kind} ({error})") from None
+        found = "text" if kind in "US" else f"values of type {scores.dtype}"
+        raise TypeError(f"{name} must be numbers, got {found} ({error})") from None
     if scores.dtype.kind == "O":
         inexact = [value for value in scores.tolist() if not fits_double(value)]
     elif scores.dtype.kind == "f":
@@ -155,14 +155,15 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
         raise TypeError(f"{name} must be numbers ({error})") from None
     if len(weights) != rows:
         raise ValueError(f"{name} must hold one weight per row: {rows} rows, {len(weights)} weights")
-    valid = (weights >= 0) & (weights < np.inf)
-    if not valid.all():
+    highest = weights.max()
+    if not (weights.min() >= 0 and highest < np.inf):  # NaN is neither
+        valid = (weights >= 0) & (weights < np.inf)
         position = int(valid.argmin())
         raise ValueError(
             f"{name} must be finite and not negative, got {weights[position]!s} at position {position} "
             f"({int(rows - valid.sum())} such rows)"
         )
-    if not weights.any():
+    if highest == 0:
         raise ValueError(f"{name} is zero in all {rows} rows: nothing is left to tune on")
     with np.errstate(over="ignore"):
         if np.isinf(weights.sum()):

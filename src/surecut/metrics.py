@@ -168,7 +168,7 @@ class MetricConstants:
 
 
 class WholeRatio(NamedTuple):
-    """A ratio (n₀ + n₁ TP + n₂ FP) / (d₀ + d₁ TP + d₂ FP) of whole numbers, which 64 bits hold at every cut of some rows.
+    """A ratio (n₀ + n₁ TP + n₂ FP) / (d₀ + d₁ TP + d₂ FP) of whole numbers, which 64 bits hold at every cut.
 
     A value depends on nothing but these numbers, whatever computes it. The coefficients are numbers, or arrays of
     several samples.

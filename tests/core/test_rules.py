@@ -44,6 +44,7 @@ from surecut.metrics import (
     get_metric,
 )
 
+
 @pytest.fixture(autouse=True)
 def both_judges(kernels_name):
     """Each test in NumPy, and with the compiled judge where that serves."""

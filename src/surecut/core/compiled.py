@@ -59,7 +59,7 @@ GROUP = 8
 class _Kernel:
     """A compiled function whose cache on disk may be absent, unwritable or broken: then there is no cache.
 
-    It is compiled, or read from the cache, for every kind of arguments, when it is called; or before, in the background.
+    It is compiled, or read from the cache, for every kind of arguments: when it is called, or in the background.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -199,7 +199,8 @@ def _inside(
 def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Write keys, less the lowest one and with the class as last bit, unless they take more than 64 bits.
 
-    Returns the positives, the labels that are neither of the two, the NaNs, the checksum, the lowest and the highest key.
+    Returns the numbers of positives, of labels that are neither of the two and of NaNs, the checksum, the lowest and
+    the highest key.
     """
     positives, known, nans, checksum = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     lowest, highest = ~np.uint64(0), np.uint64(0)
@@ -252,9 +253,10 @@ def _judge(
     tie: Any,
     out: Any,
 ) -> None:
-    """The rules of `rules.judge` for ratios of whole numbers; values that differ by no more than `tie` of them are ties.
+    """The rules of `rules.judge` for ratios of whole numbers.
 
-    `low`, `high` and `exact` are None where all entries are scores, which hide nothing.
+    Values tie with the best one if they are less by no more than `tie` of it. `low`, `high` and `exact` are None where
+    all entries are scores, which hide nothing.
     """
     best_of, winner_of, value_of, unresolved, bound_of = out
     for s in range(starts.size - 1):
@@ -316,7 +318,7 @@ def _judge(
                 tp += weight[i, 1]
 
 
-HISTOGRAM, INSIDE, CODES, RUNS, JUDGE = map(_Kernel, (_histogram, _inside, _codes, _runs, _judge))
+HISTOGRAM, INSIDE, CODES, RUNS, JUDGE = (_Kernel(one) for one in (_histogram, _inside, _codes, _runs, _judge))
 """Compiled, or read from numba's cache, when they are first called."""
 
 
@@ -329,7 +331,7 @@ def judge(
     for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
         ratios[:, column] = coefficient
     hides = not entries.in_scores
-    given = [entries.starts, entries.weight, entries.absent]
+    given: list[Any] = [entries.starts, entries.weight, entries.absent]
     given += [entries.low, entries.high, entries.exact] if hides else [None, None, None]
     given = [None if one is None else np.ascontiguousarray(one) for one in given]
     best, value, bound = np.empty((3, samples))
@@ -343,7 +345,7 @@ def judge(
 
 
 class CompiledKernels(Kernels):
-    """The compiled kernels. While one is not compiled for some types of arrays, NumPy takes its place, unless it `waits`.
+    """The compiled kernels. While one is not compiled for some types of arrays, NumPy takes its place, or it `waits`.
 
     Labels are 64-bit integers or bytes; others become bytes.
     """

@@ -182,7 +182,7 @@ class Entries:
         """Shape (samples, 2), negatives first: weight of each class, with and without a score."""
         if not self.in_floats:
             if self.samples == 1:
-                return np.array([[self.weight[:, 0].sum(), self.weight[:, 1].sum()]]) + self.absent
+                return np.asarray(np.array([[self.weight[:, 0].sum(), self.weight[:, 1].sum()]]) + self.absent)
             negatives, positives = self._counted
             first, end = self.starts[:-1], self.starts[1:]
             above = np.column_stack((negatives[end] - negatives[first], positives[end] - positives[first]))

@@ -39,7 +39,6 @@ from surecut.core.keys import (
     row_marks,
     scores_of_keys,
 )
-
 from surecut.core.threads import Background
 
 if TYPE_CHECKING:

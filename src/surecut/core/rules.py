@@ -92,7 +92,10 @@ class Objective:
         metric = self.metric
         if self.constraints or self.prior is not None or entries.weighted or entries.in_floats:
             return None
-        if not isinstance(metric, LinearFractionalMetric) or type(metric).evaluate is not LinearFractionalMetric.evaluate:
+        if (
+            not isinstance(metric, LinearFractionalMetric)
+            or type(metric).evaluate is not LinearFractionalMetric.evaluate
+        ):
             return None
         if entries.samples == 1:
             negatives, positives = entries.totals[0].tolist()
@@ -341,7 +344,9 @@ def _tried_edges(entries: Entries, objective: Objective, ratio: WholeRatio | Non
         values = _in_pieces(every, lambda piece: _ratio_at(ratio, entries, piece, 0))
     else:
         sample = entries.of_edges(np.arange(entries.samples))
-        values = _in_pieces(every, lambda piece: _ratio_at(ratio, entries, np.arange(piece.start, piece.stop), sample[piece]))
+        values = _in_pieces(
+            every, lambda piece: _ratio_at(ratio, entries, np.arange(piece.start, piece.stop), sample[piece])
+        )
     if np.isnan(values.max()):
         values[np.isnan(values)] = -np.inf
     return Tried(values, first)
@@ -399,7 +404,9 @@ def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dty
     """
     with np.errstate(over="ignore", invalid="ignore"):
         middle = lower / 2 + upper / 2
-        rounded = np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype, copy=False).astype(np.float64, copy=False)
+        rounded = (
+            np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype, copy=False).astype(np.float64, copy=False)
+        )
     return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
 
 

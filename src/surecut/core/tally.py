@@ -323,15 +323,24 @@ def tally_keys(
     if weights is None:
         ordered, rows = distinct(*sorted_with_class(keys, is_positive))
         return ScoreTally(ordered, rows, rows, rows, dtype, checksum)
-    order = np.argsort(keys, kind="stable")[::-1]
-    ordered = keys[order]
+    order = np.argsort(keys)[::-1]
+    ordered, positive, weights = keys[order], is_positive[order].astype(np.int64), weights[order]
     starts = run_starts(ordered)
-    rows = np.add.reduceat(np.column_stack((~is_positive, is_positive))[order].astype(np.int64), starts, axis=0)
-    sized = np.where(np.column_stack((~is_positive, is_positive)), weights[:, None], 0.0)[order]
-    sums = np.add.reduceat(sized, starts, axis=0)
+    keys, rows = distinct(ordered, positive)
     with np.errstate(over="ignore"):  # squares beyond a float are infinite
-        squares = np.add.reduceat(sized**2, starts, axis=0)
-    return ScoreTally(ordered[starts], sums, rows, squares, dtype, checksum)
+        squares = _weight_by_class(weights**2, positive, starts)
+    return ScoreTally(keys, _weight_by_class(weights, positive, starts), rows, squares, dtype, checksum)
+
+
+def _weight_by_class(weights: NDArray[np.float64], positive: NDArray[np.int64], starts: NDArray[np.intp]) -> Any:
+    """Shape (scores, 2), negatives first: the sum of weights in each run of rows."""
+    sums = np.zeros((len(starts), 2))
+    if len(starts) == len(weights):
+        sums[np.arange(len(weights)), positive] = weights
+        return sums
+    for column in (0, 1):
+        sums[:, column] = np.add.reduceat(np.where(positive == column, weights, 0.0), starts)
+    return sums
 
 
 def _common_dtype(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:

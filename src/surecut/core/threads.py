@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import os
 import queue
@@ -93,7 +94,7 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._pieces: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._pieces: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._at_work = False
@@ -101,7 +102,7 @@ class Background:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
-    def submit(self, piece: Callable[[], None]) -> None:
+    def submit(self, piece: Callable[[], object]) -> None:
         """Have something done; exceptions are dropped."""
         with self._starting:
             if self._thread is None:
@@ -113,10 +114,8 @@ class Background:
     def _run(self) -> None:
         while (piece := self._pieces.get()) is not None and self.is_possible:
             self._at_work = True
-            try:
+            with contextlib.suppress(Exception):
                 piece()
-            except Exception:  # noqa: S110  # nobody waits for it: what was to be prepared is not
-                pass
             self._at_work = False
 
     def _end(self) -> None:

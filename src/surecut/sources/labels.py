@@ -13,11 +13,11 @@ import numpy as np
 
 from surecut.confusion import Confusion, joined, stacked
 from surecut.core.entries import Entries, runs_of_like_length
+from surecut.core.kernels import by_class, sorted_with_class
 from surecut.core.keys import reaches, scores_of_keys
 from surecut.core.memory import Counted
 from surecut.core.search import InfeasibleLabelError, Source, search
 from surecut.core.settings import settings
-from surecut.core.kernels import by_class, sorted_with_class
 from surecut.core.tally import ScoreTally
 from surecut.core.threads import on_each
 from surecut.overlap import RowSample, sampled_labels

@@ -119,7 +119,18 @@ class Request:
         >>> Request.of("f1", constraint="precision>=0.9").objectives[0].metric.name
         'f1'
         """
-        options = metric, constraint, average, confidence, weights, prior, shrinkage, zero_division, pos_label, missing
+        options: Any = (
+            metric,
+            constraint,
+            average,
+            confidence,
+            weights,
+            prior,
+            shrinkage,
+            zero_division,
+            pos_label,
+            missing,
+        )
         return _of_plain(*options) if PLAIN.issuperset(map(type, options)) else cls._of(*options)
 
     @classmethod
