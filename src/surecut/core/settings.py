@@ -79,7 +79,7 @@ class Settings:
     block: int = 1 << 17
     blocks_at_once: int = 4
     rows_per_worker: int = 1 << 19
-    sort_below: int = 20_000
+    sort_below: int = 30_000
     first_bits: int = 15
     group: int = 64
     sorted_at_once: int = 1 << 12
