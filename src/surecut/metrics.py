@@ -898,7 +898,7 @@ def _dot(weights: Cells, confusion: Confusion) -> Any:
         return np.zeros(np.shape(confusion.tp))
     total = sum(terms[1:], np.asarray(terms[0], dtype=float))
     rounded = len(terms) > 1 and any(term.dtype.kind == "f" for term in terms)
-    if rounded and any(np.any(np.less(weight, 0)) for weight in weights):
+    if rounded and any((weight < 0).any() if isinstance(weight, np.ndarray) else weight < 0 for weight in weights):
         return _without_rounding(total, sum(map(np.abs, terms)))
     return total
 
