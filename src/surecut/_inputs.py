@@ -109,8 +109,17 @@ def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = "
 
 def check_missing(missing: str, *allowed: str) -> None:
     """Raise unless `missing` is one of the ways in which rows without a value can be treated."""
-    if missing not in allowed:
-        raise ValueError(f"missing must be {' or '.join(map(_in_double_quotes, allowed))}, got {missing!r}")
+    _require_among("missing", missing, allowed)
+
+
+def check_unknown(unknown: str, *allowed: str) -> None:
+    """Raise unless `unknown` is one of the ways in which labels can be treated that only the rows or the cut have."""
+    _require_among("unknown", unknown, allowed)
+
+
+def _require_among(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be {' or '.join(map(_in_double_quotes, allowed))}, got {value!r}")
 
 
 def _in_double_quotes(text: str) -> str:

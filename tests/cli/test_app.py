@@ -461,6 +461,46 @@ class TestLabels:
         )
         assert "labels" in run("check", fresh, *options, code=code).stdout
 
+    def test_check_goes_on_without_some_labels(self, tmp_path):
+        """Labels without rows are not checked, rows of unknown labels are dropped; both are said, or are errors."""
+        rng = np.random.default_rng(0)
+        score = rng.random(1_500)
+        truth, tag = (rng.random(1_500) < score**2).astype(int), np.repeat(["a", "b", "c", "d", "e"], 300)
+        rows = [f"{y},{p},{name}" for y, p, name in zip(truth, score, tag, strict=True)]
+
+        def saved(name, tags, renamed=""):
+            lines = [line.replace(",e", f",{renamed}") if renamed else line for line in rows if line[-1] in tags]
+            (tmp_path / name).write_text("\n".join(["y,p,tag", *lines]) + "\n")
+            return tmp_path / name
+
+        run("tune", saved("all.csv", "abcd"), "--by", "tag", "--out", tmp_path / "many.json")
+        options = ["--cut", tmp_path / "many.json", "--by", "tag"]
+        for new, unchecked in (("some.csv", ["d"]), ("fewer.csv", ["c", "d"])):
+            tags = [one for one in "abcd" if one not in unchecked]
+            file = saved(new, tags)
+            found = run("check", file, *options)
+            others = " and 1 other label" if len(unchecked) > 1 else ""
+            assert f"{len(tags)} of 4 labels, each at" in found.stdout
+            assert f"{unchecked[0]}{others}: not checked, it has no rows" in found.stdout
+            assert f"in any of the {len(tags)} labels that were checked" in found.stdout
+            document = json.loads(run("check", file, *options, "--format", "json").stdout)
+            assert document["not_checked"] == dict.fromkeys(unchecked, "it has no rows")
+            assert [one["label"] for one in document["labels"]] == tags
+            refused = run("check", file, *options, "--unknown", "error", code=1).output
+            assert f"{len(unchecked)} of the cut's 4 labels have no rows, such as {unchecked[0]!r}" in refused
+            assert "--unknown drop" in refused
+            few = run("check", tmp_path / "all.csv", *options, "--reference", file)
+            assert f"{unchecked[0]}{others}: not checked, it has no reference rows" in few.stdout
+        new = saved("new.csv", "abde", "new")
+        found = run("check", new, *options)
+        assert f"300 of 1,200 rows of {new} have a label in 'tag' that is none of the cut's: they are" in found.stderr
+        assert "c: not checked, it has no rows" in found.stdout
+        assert found.stdout == run("check", saved("known.csv", "abd"), *options).stdout
+        assert "rows of" in run("check", tmp_path / "all.csv", *options, "--reference", new).stderr
+        refused = run("check", new, *options, "--unknown", "error", code=1).output
+        assert "1 label of the file is not among the cut's 4 labels, such as 'new'" in refused
+        assert "not among the cut's" in run("check", saved("other.csv", "e"), *options, code=1).output
+
 
 class TestCertify:
     def test_fresh_rows(self, cut, tmp_path):

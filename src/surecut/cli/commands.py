@@ -136,6 +136,18 @@ def _columns(rows: Rows) -> Columns:
     return Columns("score", "label", "weight" if "weight" in rows.columns else None, rows.groups)
 
 
+def known_rows(found: Arrays, cut: MultilabelCut, by: Sequence[str], file: str) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose label is one of the cut's, if there are any, and what is to be said of the others."""
+    known = {str(label) for label in cut.labels}
+    is_known = np.array([str(name) in known for name in found.group_names], dtype=bool)[found.groups]
+    dropped = len(is_known) - int(is_known.sum())
+    if not dropped or dropped == len(is_known):
+        return found, []
+    labels = ", ".join(map(repr, by))
+    some = f"{dropped:,} of {len(is_known):,} rows of {file} have a label in {labels}"
+    return found.where(is_known), [f"{some} that is none of the cut's: they are dropped"]
+
+
 def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
     """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
     by = row_labels(found, cut)

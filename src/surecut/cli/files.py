@@ -59,6 +59,15 @@ class Arrays(NamedTuple):
     groups: NDArray[np.int64] | None
     group_names: list[Any]
 
+    def where(self, chosen: NDArray[np.bool_]) -> Arrays:
+        """Some of the rows; groups without rows lose their names."""
+        names, groups = self.group_names, self.groups
+        if groups is not None:
+            present, groups = np.unique(groups[chosen], return_inverse=True)
+            names = [names[group] for group in present]
+        weights = None if self.weights is None else self.weights[chosen]
+        return Arrays(self.is_positive[chosen], self.scores[chosen], weights, groups, names)
+
 
 @dataclass(frozen=True)
 class Rows:
