@@ -18,6 +18,7 @@ from surecut.cli import demo
 from surecut.cli.app import app
 from surecut.cli.options import in_options
 from surecut.metrics import CATALOGUE, Tversky, Utility
+from surecut.sources.files import Files
 from surecut.tuning.labels import tune_tallies
 
 runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
@@ -717,6 +718,15 @@ def test_a_full_disk_behind_the_output_gets_a_sentence(arguments):
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_replaced_while_it_is_read_gets_a_sentence(file, cut, tmp_path, monkeypatch):
+    versions = iter(range(1_000))
+    monkeypatch.setattr(Files, "_identified", lambda self: next(versions))
+    for command in (["tune"], ["certify", "--cut", cut], ["apply", "--cut", cut, "--out", tmp_path / "out.csv"]):
+        refused = run(command[0], file, *command[1:], code=1).output
+        assert refused.startswith("surecut: the rows changed between two passes over them")
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_ctrl_c_gets_a_word_and_its_code(file, monkeypatch):

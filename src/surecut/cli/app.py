@@ -179,14 +179,21 @@ def _stopped_by_hand() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def _is_changed(error: RuntimeError) -> bool:
+    """Whether a file was written to while it was read."""
+    from surecut.core.search import SourceChangedError
+
+    return isinstance(error, SourceChangedError)
+
+
 @contextmanager
 def _explained(context: typer.Context) -> Iterator[None]:
     """A user's mistake gets a sentence and exit code 1; with --debug, the traceback."""
     try:
         with _stopped_by_hand():
             yield
-    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
-        if context.obj:
+    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError, RuntimeError) as error:
+        if context.obj or (isinstance(error, RuntimeError) and not _is_changed(error)):
             raise
         said = in_options(sentence(error))
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)

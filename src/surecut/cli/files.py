@@ -294,6 +294,7 @@ class Table:
                 # `new` is a temporary file already; one of DuckDB's own would stay behind after an error
                 copy = f"COPY ({query}) TO {literal(str(new))} ({options}, USE_TMP_FILE false)"
                 ((copied,),) = self.connection.execute(copy).fetchall()
+                self.files.require_unchanged()
             except duckdb.IOException as error:
                 reason = "no space is left there" if "No space left" in str(error) else str(error).splitlines()[0]
                 raise OSError(f"cannot write {out}: {reason}") from None
