@@ -115,10 +115,10 @@ def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
 def tally_to_certify(rows: Rows, cut: Cut) -> ScoreTally | None:
     """A tally of rows for ``method="uniform"`` without all rows in memory; None where the rows themselves are needed.
 
-    They are where they have to be compared with the rows that the cut or its model has seen, and for promised
-    constraints, whose cuts are chosen among those of a tally.
+    They are where they have to be compared with the rows that the cut or its model has seen. Promised constraints of a
+    cut from more rows than memory should hold were judged between ranges of scores: `tally_table` finds the same ones.
     """
-    if cut.out_of_fold or cut.confidence is not None or any(sample.role == TRAINING for sample in cut.seen):
+    if cut.out_of_fold or any(sample.role == TRAINING for sample in cut.seen):
         return None
     request = Request.of("accuracy", pos_label=rows.pos_label)
     return tally_table(rows.relation, _columns(rows), request, [cut.threshold])
