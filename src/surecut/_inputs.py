@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EXACT_DIGITS = 15
 """Decimal numbers of so many digits have a float64 of their own."""
 
+SHOWN = 80
+"""Characters of a value that a message shows."""
+
 LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
 
@@ -262,3 +265,12 @@ def _require_exact_integers(values: list[int], name: str) -> None:
             f"{name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours apart: rescale or "
             "rank the scores"
         )
+
+
+def in_brief(text: str) -> str:
+    """A value of the user's for a message: text may be of any length.
+
+    >>> in_brief("spam"), len(in_brief("s" * 10**6))
+    ('spam', 81)
+    """
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import check_missing, check_unknown
+from surecut._inputs import check_missing, check_unknown, in_brief
 from surecut._matrices import present_rows
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
@@ -314,7 +314,9 @@ def check_label_drift(
             reports[label] = check_drift(one, tally=tally, reference=then, confidence=each, **options)
     if not reports:
         label, reason = next(iter(not_checked.items()))
-        raise ValueError(f"none of the cut's {len(cut):,} labels can be checked, such as {label!r}: {reason}")
+        raise ValueError(
+            f"none of the cut's {len(cut):,} labels can be checked, such as {in_brief(repr(label))}: {reason}"
+        )
     return LabelDrift(reports, not_checked, confidence, each, looks)
 
 
@@ -322,8 +324,8 @@ def _require_rows(cut: MultilabelCut, tallies: Sequence[ScoreTally], which: str)
     lacking = [label for label, tally in zip(cut, tallies, strict=False) if not tally.rows.any()]
     if lacking:
         raise ValueError(
-            f"{len(lacking):,} of the cut's {len(cut):,} labels have no {which}, such as {lacking[0]!r}: give rows of "
-            'them, or pass unknown="drop" to check the other labels'
+            f"{len(lacking):,} of the cut's {len(cut):,} labels have no {which}, such as {in_brief(repr(lacking[0]))}: "
+            'give rows of them, or pass unknown="drop" to check the other labels'
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from surecut._inputs import in_brief
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.labels.rows import TableRows
@@ -161,8 +162,8 @@ def row_labels(found: Arrays, cut: MultilabelCut, columns: int | None = None) ->
     if unknown := sorted({str(name) for name in names} - set(known)):
         count = "1 label of the file is" if len(unknown) == 1 else f"{len(unknown):,} labels of the file are"
         raise TableError(
-            f"{count} not among the cut's {len(cut):,} labels, such as {unknown[0]!r}: remove these rows, or tune on "
-            "them too"
+            f"{count} not among the cut's {len(cut):,} labels, such as {in_brief(repr(unknown[0]))}: remove these "
+            "rows, or tune on them too"
         )
     labels = np.empty(len(names), dtype=object)
     labels[:] = [known[str(name)] for name in names]

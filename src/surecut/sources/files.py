@@ -107,6 +107,11 @@ class Files:
         message = str(error)
         if message.startswith("Out of Memory"):
             return MemoryError(f"DuckDB has not enough memory, or space for temporary files, to read {self.name}")
+        if "Arrow Appender" in message:
+            return ValueError(
+                f"a column of {self.name} that is needed holds texts of more than 2 GB in {settings().batch:,} rows: "
+                "labels and groups have to be short"
+            )
         if BEYOND_DOUBLES in message:
             sentence = next(line for line in message.splitlines() if BEYOND_DOUBLES in line)
             return ValueError(re.sub(r"^.*Error: ", "", sentence))
