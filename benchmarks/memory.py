@@ -32,8 +32,10 @@ COMMANDS = {
     "`surecut tune --report`": "tune rows.parquet --label y --score p --report page.html",
     "`surecut tune --confidence`": "tune rows.parquet --label y --score p --confidence 0.95",
     "`surecut tune --constraint --confidence`": "tune rows.parquet --label y --score p --constraint precision>=0.5 "
-    "--confidence 0.95",
+    "--confidence 0.95 --out promised.json",
     "`surecut certify --method uniform`": "certify rows.parquet --label y --score p --cut cut.json --method uniform",
+    "`surecut certify --method uniform`, promised constraints": "certify rows.parquet --label y --score p "
+    "--cut promised.json --method uniform",
     "`surecut apply`": "apply rows.parquet --score p --cut cut.json --out predicted.parquet",
     "`surecut tune --by`": "tune rows.parquet --label y --score p --by g --out cuts.json",
     "`surecut apply --by`": "apply rows.parquet --score p --by g --cut cuts.json --out predicted.parquet",

@@ -34,6 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "shrinkage": 0.0,
     "zero_division": 0.0,
     "missing": "error",
+    "unknown": "drop",
     "labels": None,
     "random_state": 0,
 }
@@ -154,9 +155,16 @@ ABSENT: dict[str, dict[str, str]] = {
     },
 }
 """Where an entry point lacks an option, the reason."""
+for one in ("tune_thresholds", "tune_frame", "tune_expected", "tune_tallies", "PlugInClassifier", "surecut tune"):
+    ABSENT[one]["unknown"] = "every label that the rows have is tuned"
+for one in ("tune_threshold", "tally_frame", "ScoreTally.from_scores", "ScoreSketch.update", "check_drift"):
+    ABSENT[one]["unknown"] = ONE_LABEL
+for one in ("certify", "surecut certify"):
+    ABSENT[one]["unknown"] = "what is promised is an average of all labels of the cut"
 ABSENT["check_label_drift"] = ABSENT["check_drift"] | dict.fromkeys(
     ["by", "sample_weight", "pos_label", "missing"], THE_TALLYS
 )
+del ABSENT["check_label_drift"]["unknown"]
 
 OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EXACT_DIGITS = 15
 """Decimal numbers of so many digits have a float64 of their own."""
 
+SHOWN = 80
+"""Characters of a value that a message shows."""
+
 LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
 
@@ -109,8 +112,17 @@ def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = "
 
 def check_missing(missing: str, *allowed: str) -> None:
     """Raise unless `missing` is one of the ways in which rows without a value can be treated."""
-    if missing not in allowed:
-        raise ValueError(f"missing must be {' or '.join(map(_in_double_quotes, allowed))}, got {missing!r}")
+    _require_among("missing", missing, allowed)
+
+
+def check_unknown(unknown: str, *allowed: str) -> None:
+    """Raise unless `unknown` is one of the ways in which labels can be treated that only the rows or the cut have."""
+    _require_among("unknown", unknown, allowed)
+
+
+def _require_among(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be {' or '.join(map(_in_double_quotes, allowed))}, got {value!r}")
 
 
 def _in_double_quotes(text: str) -> str:
@@ -253,3 +265,12 @@ def _require_exact_integers(values: list[int], name: str) -> None:
             f"{name} holds the integer {largest}, beyond 2**53, where float64 cannot tell neighbours apart: rescale or "
             "rank the scores"
         )
+
+
+def in_brief(text: str) -> str:
+    """A value of the user's for a message: text may be of any length.
+
+    >>> in_brief("spam"), len(in_brief("s" * 10**6))
+    ('spam', 81)
+    """
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

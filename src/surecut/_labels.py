@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_column, is_missing, missing_values, plain_value
+from surecut._inputs import as_column, in_brief, is_missing, missing_values, plain_value
 from surecut._warnings import AbsentPositiveWarning, warn_caller
 
 if TYPE_CHECKING:
@@ -109,15 +109,15 @@ class LabelRule:
         positive = self.positive(kind)
         if self.pos_label is None or positive in labels:
             return Classes(positive, next((label for label in labels if label != positive), None))
-        absent = f"{self.named}{self.pos_label!r} is not among the labels in {self.name}, which are"
+        absent = f"{self.named}{in_brief(repr(self.pos_label))} is not among the labels in {self.name}, which are"
         if len(labels) > 1 or positive is None:
             raise ValueError(f"{absent} {listed(labels)}")
-        return Classes(positive, labels[0], f"{absent} all {labels[0]!r}")
+        return Classes(positive, labels[0], f"{absent} all {listed(labels)}")
 
     def _unknown_positive(self, labels: list[Any]) -> ValueError:
         if len(labels) == 1:
             return ValueError(
-                f"{self.name} holds the label {labels[0]!r} only: say with {self.option} which label is "
+                f"{self.name} holds the label {listed(labels)} only: say with {self.option} which label is "
                 "positive, even if no row has it"
             )
         return ValueError(
@@ -270,7 +270,7 @@ def as_written(values: NDArray[Any]) -> list[Any]:
 
 def listed(values: list[Any], most: int = 5) -> str:
     """Values for a message, not more than a few."""
-    shown = ", ".join(repr(value) for value in values[:most])
+    shown = ", ".join(in_brief(repr(value)) for value in values[:most])
     return shown if len(values) <= most else f"{shown}, …"
 
 

@@ -9,6 +9,7 @@ import surecut
 from surecut import ScoreTally, tune_threshold, tune_thresholds
 from surecut.certificates.drift import _improbability, check_drift, check_label_drift
 from surecut.constraints import parse_constraints
+from surecut.core.tally import tally_rows
 
 
 def draw(random, size, shift=0.0):
@@ -171,6 +172,41 @@ class TestManyLabels:
         found = check_label_drift(cut, self.tallies((truth, scores)))
         assert list(found.not_checked) == [1]
         assert len(found.reports) == 3
+
+    @pytest.mark.parametrize("which", ["rows", "reference rows"])
+    def test_a_label_without_rows_is_not_checked(self, which):
+        rng = np.random.default_rng(3)
+        cut = tune_thresholds(*self.draw(rng, 400))
+        full, lacking = self.tallies(self.draw(rng, 400)), self.tallies(self.draw(rng, 400))
+        lacking[2] = tally_rows(np.empty(0), np.empty(0, dtype=bool), None)
+        now, then = (lacking, None) if which == "rows" else (full, lacking)
+        found = check_label_drift(cut, now, reference=then)
+        assert found.not_checked == {2: f"it has no {which}"}
+        assert list(found.reports) == [0, 1, 3]
+        for label in found.reports:  # others are checked as they were, at their part of the error of all labels
+            then_one = None if then is None else then[label]
+            assert found.reports[label] == check_drift(
+                cut[label], tally=now[label], reference=then_one, confidence=found.each
+            )
+        with pytest.raises(ValueError, match=f"1 of the cut's 4 labels have no {which}, such as 2: give rows"):
+            check_label_drift(cut, now, reference=then, unknown="error")
+
+    def test_reference_rows_of_one_class_are_not_compared(self):
+        rng = np.random.default_rng(4)
+        cut = tune_thresholds(*self.draw(rng, 400))
+        truth, scores = self.draw(rng, 400)
+        truth[:, 1] = 0
+        found = check_label_drift(cut, self.tallies(self.draw(rng, 400)), reference=self.tallies((truth, scores)))
+        assert list(found.not_checked) == [1]
+
+    def test_something_has_to_be_checked(self):
+        rng = np.random.default_rng(5)
+        cut = tune_thresholds(*self.draw(rng, 400))
+        nothing = [tally_rows(np.empty(0), np.empty(0, dtype=bool), None)] * 4
+        with pytest.raises(ValueError, match="none of the cut's 4 labels can be checked, such as 0: it has no rows"):
+            check_label_drift(cut, nothing)
+        with pytest.raises(ValueError, match='unknown must be "drop" or "error", got \'skip\''):
+            check_label_drift(cut, nothing, unknown="skip")
 
 
 class TestWeights:

@@ -18,6 +18,7 @@ from surecut.cli import demo
 from surecut.cli.app import app
 from surecut.cli.options import in_options
 from surecut.metrics import CATALOGUE, Tversky, Utility
+from surecut.sources.files import Files
 from surecut.tuning.labels import tune_tallies
 
 runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
@@ -461,6 +462,46 @@ class TestLabels:
         )
         assert "labels" in run("check", fresh, *options, code=code).stdout
 
+    def test_check_goes_on_without_some_labels(self, tmp_path):
+        """Labels without rows are not checked, rows of unknown labels are dropped; both are said, or are errors."""
+        rng = np.random.default_rng(0)
+        score = rng.random(1_500)
+        truth, tag = (rng.random(1_500) < score**2).astype(int), np.repeat(["a", "b", "c", "d", "e"], 300)
+        rows = [f"{y},{p},{name}" for y, p, name in zip(truth, score, tag, strict=True)]
+
+        def saved(name, tags, renamed=""):
+            lines = [line.replace(",e", f",{renamed}") if renamed else line for line in rows if line[-1] in tags]
+            (tmp_path / name).write_text("\n".join(["y,p,tag", *lines]) + "\n")
+            return tmp_path / name
+
+        run("tune", saved("all.csv", "abcd"), "--by", "tag", "--out", tmp_path / "many.json")
+        options = ["--cut", tmp_path / "many.json", "--by", "tag"]
+        for new, unchecked in (("some.csv", ["d"]), ("fewer.csv", ["c", "d"])):
+            tags = [one for one in "abcd" if one not in unchecked]
+            file = saved(new, tags)
+            found = run("check", file, *options)
+            others = " and 1 other label" if len(unchecked) > 1 else ""
+            assert f"{len(tags)} of 4 labels, each at" in found.stdout
+            assert f"{unchecked[0]}{others}: not checked, it has no rows" in found.stdout
+            assert f"in any of the {len(tags)} labels that were checked" in found.stdout
+            document = json.loads(run("check", file, *options, "--format", "json").stdout)
+            assert document["not_checked"] == dict.fromkeys(unchecked, "it has no rows")
+            assert [one["label"] for one in document["labels"]] == tags
+            refused = run("check", file, *options, "--unknown", "error", code=1).output
+            assert f"{len(unchecked)} of the cut's 4 labels have no rows, such as {unchecked[0]!r}" in refused
+            assert "--unknown drop" in refused
+            few = run("check", tmp_path / "all.csv", *options, "--reference", file)
+            assert f"{unchecked[0]}{others}: not checked, it has no reference rows" in few.stdout
+        new = saved("new.csv", "abde", "new")
+        found = run("check", new, *options)
+        assert f"300 of 1,200 rows of {new} have a label in 'tag' that is none of the cut's: they are" in found.stderr
+        assert "c: not checked, it has no rows" in found.stdout
+        assert found.stdout == run("check", saved("known.csv", "abd"), *options).stdout
+        assert "rows of" in run("check", tmp_path / "all.csv", *options, "--reference", new).stderr
+        refused = run("check", new, *options, "--unknown", "error", code=1).output
+        assert "1 label of the file is not among the cut's 4 labels, such as 'new'" in refused
+        assert "not among the cut's" in run("check", saved("other.csv", "e"), *options, code=1).output
+
 
 class TestCertify:
     def test_fresh_rows(self, cut, tmp_path):
@@ -677,6 +718,15 @@ def test_a_full_disk_behind_the_output_gets_a_sentence(arguments):
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_replaced_while_it_is_read_gets_a_sentence(file, cut, tmp_path, monkeypatch):
+    versions = iter(range(1_000))
+    monkeypatch.setattr(Files, "_identified", lambda self: next(versions))
+    for command in (["tune"], ["certify", "--cut", cut], ["apply", "--cut", cut, "--out", tmp_path / "out.csv"]):
+        refused = run(command[0], file, *command[1:], code=1).output
+        assert refused.startswith("surecut: the rows changed between two passes over them")
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_ctrl_c_gets_a_word_and_its_code(file, monkeypatch):

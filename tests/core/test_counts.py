@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surecut.core import counts
-from surecut.core.counts import Counts, Parts, lie_in, range_of
+from surecut.core.counts import Counts, Parts, RowMarks, lie_in, range_of
 
 
 def some_ranges(count, generator):
@@ -60,3 +60,24 @@ def test_whether_bins_lie_in_ranges():
     ):
         ends = (np.array(end, dtype=np.uint64) for end in (low, high))
         assert lie_in(*ranges, *ends) is inside
+
+
+def test_rows_are_named_by_range_and_by_part():
+    def ends(*keys):
+        return np.array(keys, dtype=np.uint64)
+
+    known = RowMarks(ends(0, 16, 32, 48), ends(15, 31, 47, 63), ends(1, 2**64 - 1, 7, 9))
+    assert known.are_those(ends(0), ends(15), 1)
+    assert known.are_those(ends(18), ends(19), 2**64 - 1)  # drawn in
+    assert known.are_those(ends(16), ends(47), 6 + 2**64)  # neighbours as one
+    assert known.are_those(ends(0, 50), ends(9, 60), 10)
+    assert not known.are_those(ends(0, 50), ends(9, 60), 11)
+    parts = Parts.of(ends(16), ends(47), ends(3))
+    found = Counts.zeros(parts.total, weighted=False, marked=True)
+    found.rows[[0, 3], 1] = 1
+    found.marks[[0, 3]] = 4, 2
+    finer = known.divided(parts, found)
+    assert finer.are_those(ends(16), ends(23), 4)
+    assert finer.are_those(ends(40), ends(47), 2)
+    assert finer.are_those(ends(0, 40), ends(15, 63), 12)
+    assert RowMarks.none().are_those(ends(1), ends(2), 0)

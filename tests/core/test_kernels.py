@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from surecut.core import kernels as core_kernels
 from surecut.core.kernels import NONE, SEVERAL, KeyRanges, NumpyKernels, first_bins
-from surecut.core.keys import KEY_OF_MINUS_ZERO, checksum, ordered_keys, scores_of_keys
+from surecut.core.keys import KEY_OF_MINUS_ZERO, checksum, key_marks, ordered_keys, scores_of_keys
 from surecut.core.settings import Settings
 
 LARGEST = np.finfo(float).max
@@ -132,17 +132,22 @@ def test_histograms_are_the_same(compiled):
         for kernels in (NumpyKernels(), compiled):
             rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
             sums = np.zeros((2 * int(bins.half), 2)) if len(weights) else rows
-            invalid, nans, named = kernels.histogram(bits, labels, weights, positive, negative, bins, rows, sums)
-            results.append((int(invalid), int(nans), int(named) % 2**64, rows, sums))
+            marks = np.zeros(2 * int(bins.half), dtype=np.uint64)
+            columns = bits, labels, weights, positive, negative
+            invalid, nans, named = kernels.histogram(*columns, bins, rows, sums, marks=marks)
+            results.append((int(invalid), int(nans), int(named) % 2**64, rows, sums, marks))
         for reference, fast in zip(*results, strict=True):
             np.testing.assert_array_equal(reference, fast)
-        invalid, nans, _, rows, sums = results[0]
+        invalid, nans, _, rows, sums, marks = results[0]
         assert invalid == np.count_nonzero((labels != positive) & (labels != negative))
         assert nans == np.count_nonzero(np.isnan(bits.view(float)))
         present = weights > 0 if len(weights) else np.ones(len(bits), bool)
         assert rows[:, 1].sum() == np.count_nonzero((labels == positive) & present)
         assert rows.sum() == np.count_nonzero(present)
         assert sums.sum() == (weights.sum() if len(weights) else len(bits))
+        named = key_marks(ordered_keys(bits.view(float)[present]), labels[present] == positive, weights[weights > 0])
+        assert marks.sum(dtype=np.uint64) == named.sum(dtype=np.uint64)
+        assert not marks[~rows.any(axis=1)].any()
 
 
 def test_histograms_note_the_same_only_scores(compiled):
@@ -355,7 +360,7 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
 from surecut.core.kernels import KeyRanges, compiled
-from surecut.core.keys import ordered_keys, scores_of_keys
+from surecut.core.keys import key_marks, ordered_keys, scores_of_keys
 kernels = compiled()
 bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)
 ranges = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))

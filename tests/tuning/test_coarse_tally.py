@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from surecut import ScoreTally, certify, tune_frame, tune_threshold
 from surecut.certificates import uniform
+from surecut.cli.app import app
+from surecut.cli.files import Rows
 from surecut.core.search import resolved
 from surecut.core.settings import using
 from surecut.core.tally import CoarseTally
@@ -19,6 +25,7 @@ from surecut.tuning.tune import TalliedRows, tune
 
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 COLUMNS = Columns("score", "label")
 FEW = {"head": 2_000, "kept_rows": 1_000, "first_bits": 10}
@@ -119,6 +126,36 @@ def test_a_coarse_certificate_is_as_wide_or_wider(rows, not_in_memory, monkeypat
     expected = certify(cut, label, score, method="uniform")
     assert (found.lower, found.upper, found.value) == (expected.lower, expected.upper, expected.value)
     assert found.regret_bound >= expected.regret_bound - 1e-9
+
+
+@pytest.mark.parametrize("constraint", ["precision>=0.6", "recall>=0.7", "predicted_positive_rate<=0.2"])
+@pytest.mark.parametrize("tuned_on", ["ranges", "rows"])
+def test_promised_constraints_are_certified_without_rows_in_memory(
+    rows, constraint, tuned_on, tmp_path, not_in_memory, monkeypatch
+):
+    """By the command, of a cut that it has tuned between ranges, and of one that was tuned among all scores."""
+    label, score = rows
+    pq.write_table(pa.table({"label": label, "score": score}), tmp_path / "rows.parquet")
+    promised = [str(tmp_path / "rows.parquet"), "--confidence", "0.9"]
+    path, printed = tmp_path / "cut.json", ["--format", "json"]
+
+    def run(*arguments):
+        with using(**FEW):
+            found = CliRunner().invoke(app, [*map(str, arguments), *printed])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    if tuned_on == "ranges":
+        tuned = run("tune", *promised, "--constraint", constraint, "--out", path)["cuts"][0]["certificate"]
+    else:
+        cut = tune_threshold(label, score, constraint=constraint, confidence=0.9)
+        cut.save(path)
+        tuned = asdict(certify(cut, label, score, method="uniform", confidence=0.9))
+    monkeypatch.setattr(Rows, "arrays", lambda self: pytest.fail("all rows were fetched"))
+    found = run("certify", *promised, "--cut", path, "--method", "uniform")
+    assert [one["holds"] for one in found["constraints"]] == [True]
+    assert found["constraints"] == list(tuned["constraints"])
+    assert (found["lower"], found["value"]) == (tuned["lower"], tuned["value"])
 
 
 def test_ranges_do_not_add_up(rows):

@@ -289,3 +289,10 @@ def test_a_prior_is_that_of_the_tally():
     cut = tune_threshold(labels, scores, prior=0.05)
     assert cut == ScoreTally.from_scores(labels, scores).with_prior(0.05).best_cut("f1")
     assert cut.prior_given
+
+
+def test_values_within_the_rounding_of_weighted_metrics_are_ties():
+    """As README and docstring say: an F1 of 1e-24 ties with 0, and one of 1e-14 is better."""
+    tied, better = (tune_threshold([1, 0], [0.25, 0.75], sample_weight=[weight, 1e12]) for weight in (1e-12, 1e-2))
+    assert (tied.threshold, tied.value) == (np.inf, 0)
+    assert (better.threshold, better.value) == (0.25, pytest.approx(2e-14))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import check_missing
+from surecut._inputs import check_missing, check_unknown, in_brief
 from surecut._matrices import present_rows
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
@@ -282,6 +282,7 @@ def check_label_drift(
     reference: Sequence[ScoreTally] | None = None,
     weights: str | None = None,
     confidence: float = 0.95,
+    unknown: str = "drop",
     looks: int = 1,
     random_state: Any = 0,
 ) -> LabelDrift:
@@ -289,12 +290,17 @@ def check_label_drift(
 
     Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
     between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
-    the metric needs them, is not checked, and said. The parameters are those of `check_drift`.
+    the metric needs them, is not checked, and said. So is a label without any rows, whose tally is empty, unless
+    ``unknown="error"``. It is an error if no label can be checked. The other parameters are those of `check_drift`.
     """
     check_watch(confidence, weights, looks)
+    check_unknown(unknown, "drop", "error")
     for some in (tallies, tallies if reference is None else reference):
         if len(some) != len(cut):
             raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(some)}")
+    if unknown == "error":
+        for some, which in ((tallies, "rows"), (reference or (), "reference rows")):
+            _require_rows(cut, some, which)
     options: dict[str, Any] = {"weights": weights, "looks": looks, "random_state": random_state}
     each = 1 - (1 - confidence) / len(cut)
     reports: dict[Any, DriftReport] = {}
@@ -302,14 +308,41 @@ def check_label_drift(
     for i, (label, tally) in enumerate(zip(cut, tallies, strict=True)):
         then = None if reference is None else reference[i]
         one = cut[label]
-        try:
-            for negatives, positives in [tally.rows.sum(axis=0), (one.confusion.negatives, one.confusion.positives)]:
-                cut.metric.check_classes(positives, negatives)
-        except ValueError as error:
-            not_checked[label] = str(error)
-            continue
-        reports[label] = check_drift(one, tally=tally, reference=then, confidence=each, **options)
+        if reason := _unchecked(one, tally, then):
+            not_checked[label] = reason
+        else:
+            reports[label] = check_drift(one, tally=tally, reference=then, confidence=each, **options)
+    if not reports:
+        label, reason = next(iter(not_checked.items()))
+        raise ValueError(
+            f"none of the cut's {len(cut):,} labels can be checked, such as {in_brief(repr(label))}: {reason}"
+        )
     return LabelDrift(reports, not_checked, confidence, each, looks)
+
+
+def _require_rows(cut: MultilabelCut, tallies: Sequence[ScoreTally], which: str) -> None:
+    lacking = [label for label, tally in zip(cut, tallies, strict=False) if not tally.rows.any()]
+    if lacking:
+        raise ValueError(
+            f"{len(lacking):,} of the cut's {len(cut):,} labels have no {which}, such as {in_brief(repr(lacking[0]))}: "
+            'give rows of them, or pass unknown="drop" to check the other labels'
+        )
+
+
+def _unchecked(cut: Cut, tally: ScoreTally, reference: ScoreTally | None) -> str | None:
+    """Why a label cannot be checked; None where it can be."""
+    if not tally.rows.any():
+        return "it has no rows"
+    if reference is not None and not reference.rows.any():
+        return "it has no reference rows"
+    classes = [(cut.confusion.negatives, cut.confusion.positives)]
+    classes += [one.rows.sum(axis=0) for one in (tally, reference) if one is not None]
+    try:
+        for negatives, positives in classes:
+            cut.metric.check_classes(positives, negatives)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 class _Then(Enum):

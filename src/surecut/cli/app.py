@@ -57,6 +57,13 @@ class Unpredicted(StrEnum):
     error = "error"
 
 
+class UncheckedLabels(StrEnum):
+    """What to do with labels that only the cut or only the file has."""
+
+    drop = "drop"
+    error = "error"
+
+
 class Average(StrEnum):
     """How values of many labels become one."""
 
@@ -172,14 +179,21 @@ def _stopped_by_hand() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def _is_changed(error: RuntimeError) -> bool:
+    """Whether a file was written to while it was read."""
+    from surecut.core.search import SourceChangedError
+
+    return isinstance(error, SourceChangedError)
+
+
 @contextmanager
 def _explained(context: typer.Context) -> Iterator[None]:
     """A user's mistake gets a sentence and exit code 1; with --debug, the traceback."""
     try:
         with _stopped_by_hand():
             yield
-    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
-        if context.obj:
+    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError, RuntimeError) as error:
+        if context.obj or (isinstance(error, RuntimeError) and not _is_changed(error)):
             raise
         said = in_options(sentence(error))
         typer.secho(f"surecut: {said}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
@@ -510,6 +524,14 @@ def check(
         ),
     ] = None,
     missing: MISSING = MissingRows.error,
+    unknown: Annotated[
+        UncheckedLabels,
+        typer.Option(
+            metavar="drop|error",
+            help="With --by: labels of the cut that have no rows, and rows of labels that the cut does not know: not "
+            "checked, and said, or an error.",
+        ),
+    ] = UncheckedLabels.drop,
     random_state: Annotated[
         int,
         typer.Option(
@@ -530,7 +552,7 @@ def check(
         from surecut.certificates.counts import require_both, require_whole
         from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift, check_watch
         from surecut.cli import printing
-        from surecut.cli.commands import label_tallies, load_cut, load_label_cut, positive_text
+        from surecut.cli.commands import known_rows, label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Arrays, Table
         from surecut.core.tally import ScoreTally
         from surecut.decisions.multilabel import MultilabelCut
@@ -556,17 +578,25 @@ def check(
         with printing.working(f"reading {file}"):
             now, then = rows_of(file), None if reference is None else rows_of(reference)
         found: DriftReport | LabelDrift
+        notes: list[str] = []
         options["random_state"] = random_state
         with printing.working("comparing"):
             for rows in (now, then):
                 if rows is not None and rows.weights is not None:
                     require_whole(rows.weights, options["weights"])
             if isinstance(loaded, MultilabelCut):
+                if unknown is UncheckedLabels.drop:
+                    now, notes = known_rows(now, loaded, by or (), file)
+                    if then is not None:
+                        then, others = known_rows(then, loaded, by or (), str(reference))
+                        notes += others
                 before = None if then is None else label_tallies(then, loaded)
+                options["unknown"] = unknown.value
                 found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
             else:
                 fresh, known = tally_of(now), None if then is None else tally_of(then)
                 found = check_drift(loaded, tally=fresh, reference=known, **options)
+        printing.notes(notes)
         if isinstance(found, LabelDrift):
             if output is Format.json:
                 printing.as_json(printing.label_drift_document(found))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from surecut._inputs import in_brief
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.labels.rows import TableRows
@@ -115,10 +116,10 @@ def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
 def tally_to_certify(rows: Rows, cut: Cut) -> ScoreTally | None:
     """A tally of rows for ``method="uniform"`` without all rows in memory; None where the rows themselves are needed.
 
-    They are where they have to be compared with the rows that the cut or its model has seen, and for promised
-    constraints, whose cuts are chosen among those of a tally.
+    They are where they have to be compared with the rows that the cut or its model has seen. Promised constraints of a
+    cut from more rows than memory should hold were judged between ranges of scores: `tally_table` finds the same ones.
     """
-    if cut.out_of_fold or cut.confidence is not None or any(sample.role == TRAINING for sample in cut.seen):
+    if cut.out_of_fold or any(sample.role == TRAINING for sample in cut.seen):
         return None
     request = Request.of("accuracy", pos_label=rows.pos_label)
     return tally_table(rows.relation, _columns(rows), request, [cut.threshold])
@@ -136,6 +137,18 @@ def _columns(rows: Rows) -> Columns:
     return Columns("score", "label", "weight" if "weight" in rows.columns else None, rows.groups)
 
 
+def known_rows(found: Arrays, cut: MultilabelCut, by: Sequence[str], file: str) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose label is one of the cut's, if there are any, and what is to be said of the others."""
+    known = {str(label) for label in cut.labels}
+    is_known = np.array([str(name) in known for name in found.group_names], dtype=bool)[found.groups]
+    dropped = len(is_known) - int(is_known.sum())
+    if not dropped or dropped == len(is_known):
+        return found, []
+    labels = ", ".join(map(repr, by))
+    some = f"{dropped:,} of {len(is_known):,} rows of {file} have a label in {labels}"
+    return found.where(is_known), [f"{some} that is none of the cut's: they are dropped"]
+
+
 def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
     """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
     by = row_labels(found, cut)
@@ -149,8 +162,8 @@ def row_labels(found: Arrays, cut: MultilabelCut, columns: int | None = None) ->
     if unknown := sorted({str(name) for name in names} - set(known)):
         count = "1 label of the file is" if len(unknown) == 1 else f"{len(unknown):,} labels of the file are"
         raise TableError(
-            f"{count} not among the cut's {len(cut):,} labels, such as {unknown[0]!r}: remove these rows, or tune on "
-            "them too"
+            f"{count} not among the cut's {len(cut):,} labels, such as {in_brief(repr(unknown[0]))}: remove these "
+            "rows, or tune on them too"
         )
     labels = np.empty(len(names), dtype=object)
     labels[:] = [known[str(name)] for name in names]

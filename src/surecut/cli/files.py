@@ -59,6 +59,15 @@ class Arrays(NamedTuple):
     groups: NDArray[np.int64] | None
     group_names: list[Any]
 
+    def where(self, chosen: NDArray[np.bool_]) -> Arrays:
+        """Some of the rows; groups without rows lose their names."""
+        names, groups = self.group_names, self.groups
+        if groups is not None:
+            present, groups = np.unique(groups[chosen], return_inverse=True)
+            names = [names[group] for group in present]
+        weights = None if self.weights is None else self.weights[chosen]
+        return Arrays(self.is_positive[chosen], self.scores[chosen], weights, groups, names)
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -285,6 +294,7 @@ class Table:
                 # `new` is a temporary file already; one of DuckDB's own would stay behind after an error
                 copy = f"COPY ({query}) TO {literal(str(new))} ({options}, USE_TMP_FILE false)"
                 ((copied,),) = self.connection.execute(copy).fetchall()
+                self.files.require_unchanged()
             except duckdb.IOException as error:
                 reason = "no space is left there" if "No space left" in str(error) else str(error).splitlines()[0]
                 raise OSError(f"cannot write {out}: {reason}") from None

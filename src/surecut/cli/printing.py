@@ -210,7 +210,9 @@ def drift(report: DriftReport) -> None:
 def label_drift(report: LabelDrift, most: int = 20) -> None:
     """Which labels have changed since their cuts were tuned."""
     moved, sure = report.moved_labels, f"{100 * report.confidence:g} %"
-    line(f"{len(report.reports):,} labels, each at {report.each:.6g} confidence\n")
+    checked, labels = len(report.reports), len(report.reports) + len(report.not_checked)
+    some = f"{labels:,}" if checked == labels else f"{checked:,} of {labels:,}"
+    line(f"{some} labels, each at {report.each:.6g} confidence\n")
     cells = []
     for label in moved[:most]:
         one = report.reports[label]
@@ -230,13 +232,18 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
         name = next(iter(report.reports.values())).cut.metric.name
         table(("label", "positive", name, "best cut", "verdict"), cells, left=(0, 1, 2, 3, 4))
         line(f"… and {len(moved) - most:,} more labels\n" if len(moved) > most else "")
+    alike: dict[str, list[Any]] = {}
     for label, reason in report.not_checked.items():
-        line(f"{label}: not checked, {reason}")
+        alike.setdefault(reason, []).append(label)
+    for reason, (first, *others) in alike.items():
+        more = f" and {len(others):,} other label{'s' if len(others) > 1 else ''}" if others else ""
+        line(f"{label_text(first)}{more}: not checked, {reason}")
     if moved:
-        some = f"{len(moved):,} of {len(report.reports):,} labels have"
+        some = f"{len(moved):,} of {checked:,} labels have"
         line(f"{some} changed significantly ({sure} confidence for all labels together).", style="bold red")
     else:
-        line(f"No sign of a change in any label ({sure} confidence for all together).", style="bold green")
+        which = "any label" if checked == labels else f"any of the {checked:,} labels that were checked"
+        line(f"No sign of a change in {which} ({sure} confidence for all together).", style="bold green")
     line(_looks(report.looks))
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
+from surecut.core.counts import NO_MARKS
 from surecut.core.kernels import (
     LOADING,
     NO_BINS,
@@ -29,13 +30,17 @@ from surecut.core.kernels import (
 )
 from surecut.core.keys import (
     CLASS_BIT,
+    FIRST_FACTOR,
+    HALF_KEY,
     HALF_WORD,
     INFINITY,
     KEY_OF_INFINITY,
     KEY_OF_MINUS_ZERO,
     LOW_WORD,
     MAGNITUDE,
+    POSITIVE_KEY,
     POSITIVE_MARK,
+    SECOND_FACTOR,
     SIGN,
     SIGN_SHIFT,
 )
@@ -97,9 +102,22 @@ class _Kernel:
 
 
 def _histogram(
-    bits: Any, labels: Any, weights: Any, positive: Any, negative: Any, bins: Any, buffer: Any, out: Any, only: Any
+    bits: Any,
+    labels: Any,
+    weights: Any,
+    positive: Any,
+    negative: Any,
+    bins: Any,
+    buffer: Any,
+    out: Any,
+    only: Any,
+    marks: Any,
+    weight_bits: Any,
 ) -> tuple[Any, Any, Any]:
-    """`buffer` is for a piece; `out` holds two counts (and two sums) per bin; `weights` and `only` may be None."""
+    """`buffer` is for a piece; `out` holds two counts (and two sums) per bin; what follows, and `weights`, may be None.
+
+    `weight_bits` are for `marks` only.
+    """
     smallest, largest, shift, half = bins
     rows, sums = out
     known, nans, checksum = np.int64(0), np.int64(0), np.int64(0)
@@ -132,6 +150,17 @@ def _histogram(
                     part = buffer[i] >> np.uint64(1)
                     if only[part] != score[i]:
                         only[part] = score[i] if only[part] == NONE else SEVERAL
+        if marks is not None:
+            for i in range(score.size):
+                key = np.uint64(score[i]) ^ (np.uint64(score[i] >> SIGN_SHIFT) | SIGN)
+                key = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+                mark = (key + np.uint64(buffer[i] & np.uint32(1)) * POSITIVE_KEY) * FIRST_FACTOR
+                if weights is not None:
+                    mark += weight_bits[start + i] * POSITIVE_KEY
+                mark ^= mark >> HALF_KEY
+                mark *= SECOND_FACTOR
+                if weights is None or weights[start + i] > 0:
+                    marks[buffer[i] >> np.uint32(1)] += mark
     return bits.size - known, nans, checksum
 
 
@@ -377,6 +406,7 @@ class CompiledKernels(Kernels):
         rows: Any,
         sums: Any,
         only: Any = NO_BINS,
+        marks: Any = NO_MARKS,
     ) -> tuple[int, int, int]:
         # What is known to be None when a kernel is compiled is left out of it.
         weighted = weights if len(weights) else None
@@ -384,10 +414,12 @@ class CompiledKernels(Kernels):
         out = rows.reshape(-1), sums.reshape(-1)
         buffer = self.buffers.array("bins", PIECE, np.uint32)
         codes, *classes = self._labels(labels, positive, negative)
-        rest = *classes, tuple(bins), buffer, out, noted
-        kind = (*_kind(bits, codes, weighted), rows.dtype, sums.dtype, noted is None)
+        marked = marks if len(marks) else None
+        weight_bits = None if weighted is None or marked is None else weights.view(np.uint64)
+        rest = *classes, tuple(bins), buffer, out, noted, marked, weight_bits
+        kind = (*_kind(bits, codes, weighted), rows.dtype, sums.dtype, noted is None, marked is None)
         if not self._waits and not HISTOGRAM.is_ready(kind, lambda: (*_nothing(bits, codes, weighted), *rest)):
-            return self._in_numpy.histogram(bits, labels, weights, positive, negative, bins, rows, sums, only)
+            return self._in_numpy.histogram(bits, labels, weights, positive, negative, bins, rows, sums, only, marks)
         found: tuple[int, int, int] = HISTOGRAM(bits, codes, weighted, *rest)
         return found
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut.core.counts import range_of
+from surecut.core.counts import NO_MARKS, range_of
 from surecut.core.keys import (
     CLASS_BIT,
     INF,
@@ -35,6 +35,7 @@ from surecut.core.keys import (
     SIGN,
     SIGN_SHIFT,
     checksum,
+    key_marks,
     ordered_keys,
     row_marks,
     scores_of_keys,
@@ -180,10 +181,12 @@ class Kernels(ABC):
         rows: Any,
         sums: Any,
         only: Any = NO_BINS,
+        marks: Any = NO_MARKS,
     ) -> tuple[int, int, int]:
         """Count every row by bin and class; return how many labels are neither of the two, the NaNs, the checksum.
 
         `only`, where it is not empty, says of each bin which one score was seen in it: its bits, `NONE` or `SEVERAL`.
+        To `marks`, where they are not empty, what names the rows of each bin is added: `key_marks`.
         """
 
     @abstractmethod
@@ -241,6 +244,7 @@ class NumpyKernels(Kernels):
         rows: Any,
         sums: Any,
         only: Any = NO_BINS,
+        marks: Any = NO_MARKS,
     ) -> tuple[int, int, int]:
         is_positive = labels == positive
         invalid = len(labels) - int(np.count_nonzero(is_positive))
@@ -259,6 +263,8 @@ class NumpyKernels(Kernels):
         part += bins.half
         if len(only):
             _note_scores(part, bits, only, other)
+        if len(marks):
+            np.add.at(marks, part, key_marks(ordered_keys(bits.view(np.float64)), is_positive, weights))
         add_counts(part, is_positive, weights, rows, sums)
         return invalid, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
 

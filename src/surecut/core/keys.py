@@ -25,6 +25,11 @@ HALF_WORD = np.int64(32)
 LOW_WORD = np.int64(0xFFFF_FFFF)
 POSITIVE_MARK = np.int64(0x9E37_79B9)
 
+HALF_KEY = np.uint64(32)
+POSITIVE_KEY = np.uint64(0x9E37_79B9_7F4A_7C15)
+FIRST_FACTOR = np.uint64(0xBF58_476D_1CE4_E5B9)
+SECOND_FACTOR = np.uint64(0x94D0_49BB_1331_11EB)
+
 
 def ordered_keys(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Keys of float64 scores.
@@ -77,4 +82,22 @@ def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_], buffers: 
     mixed &= LOW_WORD
     marks: NDArray[np.uint64] = mixed.view(np.uint64)
     marks *= marks
+    return marks
+
+
+def key_marks(
+    keys: NDArray[np.uint64], is_positive: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.uint64]:
+    """Numbers whose sum names rows by key, class and weight; `weights` is empty where rows are not weighted.
+
+    Two passes over the same rows give the same sum, in any order. It is stronger than `checksum`, which is saved with
+    cuts and does not depend on weights.
+    """
+    marks = np.multiply(is_positive, POSITIVE_KEY, dtype=np.uint64)
+    marks += keys
+    marks *= FIRST_FACTOR
+    if len(weights):
+        marks += weights.view(np.uint64) * POSITIVE_KEY
+    marks ^= marks >> HALF_KEY
+    marks *= SECOND_FACTOR
     return marks

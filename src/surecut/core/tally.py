@@ -319,7 +319,10 @@ def tally_keys(
     dtype: np.dtype[Any],
     checksum: int = 0,
 ) -> ScoreTally:
-    """Tally rows that are keys already."""
+    """Tally rows that are keys already; there may be none."""
+    if not len(keys):
+        nothing = np.zeros((0, 2), dtype=np.int64)
+        return ScoreTally(keys, nothing, nothing, nothing, dtype, checksum)
     if weights is None:
         ordered, rows = distinct(*sorted_with_class(keys, is_positive))
         return ScoreTally(ordered, rows, rows, rows, dtype, checksum)

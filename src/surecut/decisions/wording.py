@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import in_brief
 from surecut.averages import OVERPREDICTED
 from surecut.constraints import Constraint, listed
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def label_text(label: Any) -> str:
     """Write a label; the parts of one that comes from several columns are separated by commas."""
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    return ", ".join(map(label_text, label)) if isinstance(label, tuple) else in_brief(str(label))
 
 
 def amount(value: float) -> str:
@@ -110,7 +111,7 @@ def by_text(texts: Mapping[Any, str], most: int = 5) -> str:
     """
     by: dict[str, list[str]] = {}
     for label, text in texts.items():
-        by.setdefault(text, []).append(str(label))
+        by.setdefault(text, []).append(in_brief(str(label)))
     return ", ".join(
         f"{text} for {', '.join(names[:most])}{f' and {len(names) - most:,} more' if len(names) > most else ''}"
         for text, names in by.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from surecut._inputs import check_missing
+from surecut._inputs import check_missing, check_unknown
 from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
 from surecut.decisions.cut import Cut
 from surecut.sources.columns import Columns, as_group_key, is_nan
@@ -27,8 +27,7 @@ class UnpredictedRows:
 
     def __post_init__(self) -> None:
         check_missing(self.missing, "negative", "error")
-        if self.unknown not in ("negative", "error"):
-            raise ValueError(f'unknown must be "negative" or "error", got {self.unknown!r}')
+        check_unknown(self.unknown, "negative", "error")
 
     @property
     def may_raise(self) -> bool:

@@ -35,10 +35,10 @@ from surecut._labels import (
 )
 from surecut._missing import Missing
 from surecut.core import kernels
-from surecut.core.counts import Counts, Parts
+from surecut.core.counts import Counts, Parts, RowMarks
 from surecut.core.entries import Entries
 from surecut.core.kernels import KeyRanges, first_bins
-from surecut.core.keys import scores_of_keys
+from surecut.core.keys import ordered_keys, scores_of_keys
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
     from surecut.core.kernels import FirstBins, Kernels
     from surecut.core.rules import Objective
+
+EVERY_KEY = np.zeros(1, dtype=np.uint64), np.full(1, np.iinfo(np.uint64).max)
+"""The ends of a range that holds all scores."""
 
 Range = tuple[float, float]
 """A closed range of scores, as float64."""
@@ -159,6 +162,7 @@ class BatchSource(RowSource):
             raise not_numbers(columns.weight, schema.types[2])
         self._in_memory: ArraySource | None = None
         self._seen: list[RowSample] = []
+        self._marks = RowMarks.none()
         self._kernels = kernels.available(self.settings.head, self.settings)
 
     @property
@@ -203,7 +207,8 @@ class BatchSource(RowSource):
         def work(found: Findings, batch: pa.RecordBatch) -> None:
             block, missing = self._block(batch)
             codes = self._label.positive, self._label.negative
-            seen = self._kernels.histogram(*block.columns, *codes, bins, found.counts.rows, found.counts.weight)
+            counts = found.counts
+            seen = self._kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight, marks=counts.marks)
             found.rows += batch.num_rows
             found.invalid += int(seen[0])
             found.nans += int(seen[1])
@@ -214,7 +219,7 @@ class BatchSource(RowSource):
                 found.kept += window.found_in(self._kernels, block, self._label.positive)
 
         def nothing() -> Findings:
-            return Findings(Counts.zeros(2 * int(bins.half), self.weighted))
+            return Findings(Counts.zeros(2 * int(bins.half), self.weighted, marked=True))
 
         found = functools.reduce(operator.iadd, self._each(self._stream, nothing, work))
         self._stream, self._head = iter(()), []
@@ -224,13 +229,15 @@ class BatchSource(RowSource):
         counts = found.counts
         counts.move(int(bins.half) - 1, int(bins.half))
         occupied = counts.occupied[::-1]
-        return Histogram(*bins.ends(occupied), counts[occupied], found.checksum % 2**64)
+        low, high = bins.ends(occupied)
+        self._marks = RowMarks(low[::-1], high[::-1], counts.marks[occupied[::-1]])
+        return Histogram(low, high, counts[occupied], found.checksum % 2**64)
 
     def count_parts(self, parts: Parts, keep: bool) -> Counts:
         ranges = KeyRanges.of(parts.low, parts.high)
 
         def nothing() -> tuple[Counts, list[FoundRows]]:
-            return Counts.zeros(parts.total, self.weighted), []
+            return Counts.zeros(parts.total, self.weighted, marked=True), []
 
         def work(found: tuple[Counts, list[FoundRows]], batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
@@ -241,25 +248,26 @@ class BatchSource(RowSource):
 
         stream = self.batches.read(self._within(parts.low, parts.high))
         counts, pieces = zip(*self._each(stream, nothing, work), strict=True)
+        added: Counts = functools.reduce(operator.iadd, counts)
+        self._require_same(parts.low, parts.high, int(added.marks.sum(dtype=np.uint64)))
+        self._marks = self._marks.divided(parts, added)
         if keep:
             self.kept = KeptRows(parts.low, parts.high, list(chain.from_iterable(pieces)))
-        added: Counts = functools.reduce(operator.iadd, counts)
         return added
 
     def extent(self, low: Any, high: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         ranges = KeyRanges.of(low, high)
 
-        def work(found: tuple[Any, Any], batch: pa.RecordBatch) -> None:
+        def work(found: tuple[Any, Any, list[int]], batch: pa.RecordBatch) -> None:
             block, _ = self._block(batch)
-            _found(self._kernels, block, self._label.positive, ranges).extend(low, high, *found)
+            rows = _found(self._kernels, block, self._label.positive, ranges)
+            rows.extend(low, high, *found[:2])
+            found[2].append(rows.mark())
 
         stream = self.batches.read(self._within(low, high))
-        parts = self._each(stream, lambda: (high.copy(), low.copy()), work)
-        smallest, largest = (
-            combine.reduce(ends)
-            for combine, ends in zip((np.minimum, np.maximum), zip(*parts, strict=True), strict=True)
-        )
-        return smallest, largest
+        smallest, largest, marks = zip(*self._each(stream, lambda: (high.copy(), low.copy(), []), work), strict=True)
+        self._require_same(low, high, sum(chain.from_iterable(marks)))
+        return np.minimum.reduce(smallest), np.maximum.reduce(largest)
 
     def collect(self, low: Any, high: Any) -> ScoreTally:
         ranges = KeyRanges.of(low, high)
@@ -271,7 +279,14 @@ class BatchSource(RowSource):
         found = list(chain.from_iterable(parts))
         if not found:
             raise SourceChangedError
-        return FoundRows.joined(found).within(low, high).tally()
+        rows = FoundRows.joined(found).within(low, high)
+        self._require_same(low, high, rows.mark())
+        return rows.tally()
+
+    def _require_same(self, low: Any, high: Any, marks: int) -> None:
+        """Raise unless a pass has found the very rows in some bins (ascending) that the first pass found there."""
+        if not self._marks.are_those(low, high, marks):
+            raise SourceChangedError
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score; they have to fit in memory."""
@@ -308,6 +323,10 @@ class BatchSource(RowSource):
         present = block.weights > 0 if self.weighted else slice(None)
         found.counts.rows[0] = np.bincount(labels.is_positive()[present], minlength=2)
         self._check(found)
+        if self._rows:  # they were counted before
+            keys, is_positive = ordered_keys(as_doubles(block.scores))[present], labels.is_positive()[present]
+            rows = FoundRows(keys, is_positive, block.weights[present] if self.weighted else NO_WEIGHTS, self.dtype)
+            self._require_same(*EVERY_KEY, rows.mark())
         self._in_memory = ArraySource(block.scores, labels, block.weights if self.weighted else None)
         return self._in_memory
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import re
 import tempfile
 import zlib
@@ -19,6 +20,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surecut.core.search import SourceChangedError
 from surecut.core.settings import settings
 from surecut.sources.column_types import BITS, NOTHING, Opened, Types, described, joined
 from surecut.sources.columns import not_numbers
@@ -43,6 +45,8 @@ LONGEST_LINE = 2_000_000
 SAMPLED_ROWS = 2_000
 """Rows by which most columns are known not to be of a type."""
 TEXT = "VARCHAR"
+KEPT = "kept"
+"""The table of rows that were read once."""
 
 
 class Files:
@@ -72,6 +76,7 @@ class Files:
         self.files = files_of(path)
         self.kind = kind_of(self.files, self.name)
         self.connection = connected(in_order, limited=self.kind != "json")
+        self._identities = self._identified()
         self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
@@ -102,6 +107,11 @@ class Files:
         message = str(error)
         if message.startswith("Out of Memory"):
             return MemoryError(f"DuckDB has not enough memory, or space for temporary files, to read {self.name}")
+        if "Arrow Appender" in message:
+            return ValueError(
+                f"a column of {self.name} that is needed holds texts of more than 2 GB in {settings().batch:,} rows: "
+                "labels and groups have to be short"
+            )
         if BEYOND_DOUBLES in message:
             sentence = next(line for line in message.splitlines() if BEYOND_DOUBLES in line)
             return ValueError(re.sub(r"^.*Error: ", "", sentence))
@@ -130,17 +140,30 @@ class Files:
         if not self.ask("count(*)")[0]:
             raise ValueError(f"{self.name} holds no rows, only the columns {', '.join(map(repr, self.types))}")
 
+    def require_unchanged(self) -> None:
+        """Raise where a file was replaced or written to since it was opened, unless its rows are kept.
+
+        It is asked after the last pass. What is on servers cannot be asked.
+        """
+        if self.sql != KEPT and self._identified() != self._identities:
+            raise SourceChangedError
+
+    def _identified(self) -> list[tuple[int, ...] | None]:
+        """What tells one version of each file from another; None of files that are not here."""
+        return [_identity_of(file) for file in self.files]
+
     def keep(self, columns: Iterable[str]) -> None:
         """Read some columns once, and keep them: in memory, or in a temporary file of DuckDB if they do not fit."""
         chosen = list(dict.fromkeys(columns))
         names = ", ".join(map(quoted, chosen))
         with self.reading():
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS SELECT {names} FROM {self._table.sql}")
-        self.sql, self.types = "kept", dict(self._table.types)
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {KEPT} AS SELECT {names} FROM {self._table.sql}")
+        self.require_unchanged()
+        self.sql, self.types = KEPT, dict(self._table.types)
         self.settle(chosen)
         for column, typed in self._typed.items():
             change = f"ALTER {quoted(column)} SET DATA TYPE {self.types[column]} USING {typed}"
-            self.connection.execute(f"ALTER TABLE kept {change}")
+            self.connection.execute(f"ALTER TABLE {KEPT} {change}")
         self._typed = {}
 
     def settle(self, columns: Iterable[str] | None = None) -> None:
@@ -417,3 +440,11 @@ def _encoding_of(path: str) -> str:
     if mark == b"\xfe\xff":
         raise ValueError(f"{path} is text in UTF-16, big-endian, which DuckDB does not read: save it as UTF-8")
     return "utf-16" if mark == b"\xff\xfe" else "latin-1"
+
+
+def _identity_of(file: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -15,6 +15,7 @@ import numpy as np
 from surecut.core.counts import Counts, Parts, lie_in, range_of
 from surecut.core.entries import Entries
 from surecut.core.kernels import add_counts
+from surecut.core.keys import key_marks
 from surecut.core.memory import Memory
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import Settings
@@ -71,7 +72,14 @@ class FoundRows:
 
     def add_to(self, counts: Counts, parts: Parts) -> None:
         """Count the rows, all of which lie in bins that are divided, by part."""
-        add_counts(parts.holding(self.keys), self.is_positive, self.weights, counts.rows, counts.weight)
+        part = parts.holding(self.keys)
+        if len(counts.marks):
+            np.add.at(counts.marks, part, key_marks(self.keys, self.is_positive, self.weights))
+        add_counts(part, self.is_positive, self.weights, counts.rows, counts.weight)
+
+    def mark(self) -> int:
+        """A number that names the rows."""
+        return int(key_marks(self.keys, self.is_positive, self.weights).sum(dtype=np.uint64))
 
     def extend(self, low: Any, high: Any, smallest: Any, largest: Any) -> None:
         """Lower `smallest` and raise `largest` to the keys found in each of some bins (ascending)."""

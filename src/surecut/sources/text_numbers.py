@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from surecut._inputs import LARGEST_EXACT_INTEGER
+from surecut._inputs import LARGEST_EXACT_INTEGER, in_brief
 from surecut.decisions.sql import DIALECTS
 
 DUCKDB = DIALECTS["duckdb"]
@@ -71,7 +71,7 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
     )
     if commas < rows:
         count = "1 row does" if rows - commas == 1 else f"{rows - commas} rows do"
-        raise ValueError(f"column {column!r} must hold numbers, but {count} not, such as {other!r}")
+        raise ValueError(f"column {column!r} must hold numbers, but {count} not, such as {in_brief(repr(other))}")
     if 0 < percents < rows:
         raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")
     if plains < rows and (points or not decimals):

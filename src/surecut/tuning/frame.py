@@ -304,6 +304,7 @@ def _opened(frame: Any) -> Iterator[Any]:
         files = _readers("files").Files(os.fspath(frame))
         with files.reading():
             yield files
+        files.require_unchanged()
         return
     home, kind = _home(frame)
     if home == "pyarrow" and kind in READ_ONCE:

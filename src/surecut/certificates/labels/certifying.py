@@ -62,6 +62,7 @@ def certify_labels(
     pos_label = cut.positive_in(Y_true, pos_label)
     if by is not None:
         table = TableRows.of(cut, Y_true, Y_score, by, sample_weight, pos_label)
+        table.require_every_label()
         return _from_table(cut, table, method, confidence, weights, groups, held_out, progress)
     rows = LabelRows.of(cut, Y_true, Y_score, sample_weight, pos_label)
     tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), method, held_out)

@@ -121,6 +121,7 @@ class TableRows:
     scores: NDArray[Any]
     weights: NDArray[np.float64] | None
     label: NDArray[np.intp]
+    labels: tuple[Any, ...]
 
     @classmethod
     def of(
@@ -136,19 +137,23 @@ class TableRows:
         require_no_nan(scores)
         label = _positions(cut, by)
         require_same_length(y_true=labels, y_score=scores, by=label)
-        lacking = np.flatnonzero(np.bincount(label, minlength=len(cut)) == 0)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        return cls(labels.is_positive(), scores, weights, label, tuple(cut.labels))
+
+    def require_every_label(self) -> None:
+        """Raise where a label has no rows, or none with a weight: an average is one of all labels."""
+        present = self.label if self.weights is None else self.label[self.weights > 0]
+        lacking = np.flatnonzero(np.bincount(present, minlength=len(self.labels)) == 0)
         if len(lacking):
             raise ValueError(
-                f"{len(lacking):,} of the cut's {len(cut):,} labels have no row, such as {cut.labels[lacking[0]]!r}: "
-                "nothing can be said of their average"
+                f"{len(lacking):,} of the cut's {len(self.labels):,} labels have no row, such as "
+                f"{self.labels[lacking[0]]!r}: nothing can be said of their average"
             )
-        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-        return cls(labels.is_positive(), scores, weights, label)
 
     def tallies(self) -> list[ScoreTally]:
-        """A tally of each label."""
+        """A tally of each label; it is empty where a label has no rows."""
         order = np.argsort(self.label, kind="stable")
-        starts = np.searchsorted(self.label[order], np.arange(self.label.max() + 2))
+        starts = np.searchsorted(self.label[order], np.arange(len(self.labels) + 1))
         chosen = (order[start:end] for start, end in pairwise(starts))
         return [
             tally_rows(self.scores[own], self.is_positive[own], None if self.weights is None else self.weights[own])
