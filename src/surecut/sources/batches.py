@@ -163,7 +163,7 @@ class BatchSource(RowSource):
         self._in_memory: ArraySource | None = None
         self._seen: list[RowSample] = []
         self._marks = RowMarks.none()
-        self._kernels = kernels.available(self.settings.head, self.settings)
+        self._loops: kernels.Kernels = kernels.NumpyKernels()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -172,6 +172,14 @@ class BatchSource(RowSource):
     @property
     def weighted(self) -> bool:
         return self.columns.weight is not None
+
+    @property
+    def _kernels(self) -> kernels.Kernels:
+        """The loops for the next batch: compiled ones may be loaded while batches are read."""
+        if isinstance(self._loops, kernels.NumpyKernels):
+            newer = kernels.available(self.settings.batch, self.settings)
+            self._loops = self._loops if isinstance(newer, kernels.NumpyKernels) else newer
+        return self._loops
 
     @property
     def resolvable_rows(self) -> float:
