@@ -26,14 +26,16 @@ LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
 
 
-def as_scores(y_score: ArrayLike, name: str = "y_score") -> NDArray[Any]:
+def as_scores(y_score: ArrayLike, name: str = "y_score", may_be_empty: bool = False) -> NDArray[Any]:
     """A column of scores in a dtype of their own (float16/32/64 or an integer); NaN is looked for elsewhere."""
     if hasattr(y_score, "tocsr"):
         raise ValueError(f"{name} is a sparse matrix: tune_thresholds takes one score per row and label")
-    scores = as_column(y_score, name, two_dimensional=_two_dimensional_scores)
+    scores = as_column(y_score, name, two_dimensional=_two_dimensional_scores, may_be_empty=may_be_empty)
     kind = scores.dtype.kind
     if kind == "f" and scores.dtype.itemsize <= 8:
         return scores
+    if len(scores) == 0:
+        return np.empty(0)
     if kind == "b":
         return scores.view(np.uint8)
     if kind in "iu":
@@ -209,7 +211,7 @@ def require_same_length(**columns: Any) -> None:
         raise ValueError(f"the columns must have one length: {listed} rows")
 
 
-def as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDArray[Any]:
+def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_empty: bool = False) -> NDArray[Any]:
     if type(values) is np.ndarray:
         column = values
     elif np.ma.is_masked(values):
@@ -226,7 +228,7 @@ def as_column(values: ArrayLike, name: str, two_dimensional: Any = None) -> NDAr
             raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
         message = two_dimensional(column, name) if two_dimensional else None
         raise ValueError(message or f"{name} must be one-dimensional, got an array of shape {column.shape}")
-    if len(column) == 0:
+    if len(column) == 0 and not may_be_empty:
         raise ValueError(f"{name} is empty: at least one row is needed")
     return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
 

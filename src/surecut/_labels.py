@@ -325,5 +325,6 @@ def _require_labels(values: NDArray[Any], name: str) -> None:
     missing = missing_values(values)
     if missing.any():
         raise ValueError(
-            f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}"
+            f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}: drop or "
+            "fill these rows"
         )

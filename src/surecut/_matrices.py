@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_scores, missing_values, without_missing
+from surecut._inputs import as_scores, is_missing, missing_values, without_missing
 from surecut._labels import as_labels, warn_of_absence
 from surecut._missing import Missing
 
@@ -24,18 +24,20 @@ def is_sparse(matrix: Any) -> bool:
     return hasattr(matrix, "tocsc") and hasattr(matrix, "nnz")
 
 
-def score_matrix(scores: Any, name: str = "Y_score", one_column: str = "") -> tuple[Any, Names | None]:
+def score_matrix(
+    scores: Any, name: str = "Y_score", one_column: str = "", may_be_empty: bool = False
+) -> tuple[Any, Names | None]:
     """Scores of shape (rows, labels): an array in a dtype of its own, or a CSC array; and the columns' names, if any.
 
     NaN is looked for elsewhere, where all entries are read anyway. `one_column` is what to do with one column instead.
     """
     if is_sparse(scores):
-        matrix = _canonical(scores, name)
+        matrix = _canonical(scores, name, may_be_empty)
         matrix.data = as_scores(matrix.data, name) if matrix.nnz else matrix.data.astype(np.float64)
         return matrix, None
-    matrix, names = _dense(scores, name, one_column)
+    matrix, names = _dense(scores, name, one_column, may_be_empty)
     if matrix.dtype.kind not in "f" or matrix.dtype.itemsize > 8:
-        matrix = as_scores(matrix.reshape(-1), name).reshape(matrix.shape)
+        matrix = as_scores(matrix.reshape(-1), name, may_be_empty).reshape(matrix.shape)
     return matrix, names
 
 
@@ -97,13 +99,13 @@ def aligned(
     return y_true, names
 
 
-def _canonical(matrix: Any, name: str) -> Any:
+def _canonical(matrix: Any, name: str, may_be_empty: bool = False) -> Any:
     """A CSC array without duplicates, rows ascending; the caller's own matrix is left as it is."""
     from scipy import sparse
 
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have rows and columns, got shape {matrix.shape}")
-    if 0 in matrix.shape:
+    if 0 in matrix.shape[may_be_empty:]:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}")
     columns = sparse.csc_array(matrix)
     if not columns.has_canonical_format:
@@ -112,7 +114,9 @@ def _canonical(matrix: Any, name: str) -> Any:
     return sparse.csc_array((columns.data, columns.indices, columns.indptr), shape=columns.shape)
 
 
-def _dense(values: Any, name: str, one_column: str = "") -> tuple[NDArray[Any], Names | None]:
+def _dense(
+    values: Any, name: str, one_column: str = "", may_be_empty: bool = False
+) -> tuple[NDArray[Any], Names | None]:
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values: fill them or drop these rows")
     names = tuple(values.columns) if hasattr(values, "columns") and hasattr(values, "to_numpy") else None
@@ -123,7 +127,7 @@ def _dense(values: Any, name: str, one_column: str = "") -> tuple[NDArray[Any], 
     if matrix.ndim != 2:
         hint = f": {one_column}" if one_column and matrix.ndim == 1 else ""
         raise ValueError(f"{name} must have rows and columns, got shape {matrix.shape}{hint}")
-    if 0 in matrix.shape:
+    if 0 in matrix.shape[may_be_empty:]:
         raise ValueError(f"{name} is empty: it has shape {matrix.shape}")
     return matrix, names
 
@@ -146,26 +150,45 @@ def _not_indicators(name: str, found: str) -> ValueError:
     )
 
 
-def present_rows(y_true: Any, y_score: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
+def present_rows(y_true: Any, y_score: Any, sample_weight: Any, *keys: Any) -> tuple[Any, ...]:
     """The rows that have all labels, all scores and a weight, of columns or of matrices; a warning counts the others.
 
-    `others` are further columns of the same rows, or None.
+    `keys` are columns that group the same rows, or None; a row without a key is left out as well.
 
     >>> present_rows([[1, 0], [0, 1]], np.array([[0.5, 0.25], [0.75, 1.0]]), None, ["a", "b"])[3]
     ['a', 'b']
     """
     given = (y_true, y_score, sample_weight)
     lacking = [None if values is None else _lacking(values) for values in given]
-    gone = np.logical_or.reduce([rows for rows in lacking if rows is not None])
+    without_key = _lacking_key(keys)
+    gone = np.logical_or.reduce([rows for rows in (*lacking, without_key) if rows is not None])
     kept = np.flatnonzero(~gone)
-    if np.ndim(y_score) == 1 and not is_sparse(y_score):
-        return (*without_missing(*given), *(_taken(column, kept) for column in others))
+    if np.ndim(y_score) == 1 and not is_sparse(y_score) and (without_key is None or not without_key.any()):
+        return (*without_missing(*given), *(_taken(column, kept) for column in keys))
     counted, seen = {}, np.zeros(len(gone), dtype=bool)
-    for part, rows in zip(("label", "score", "weight"), lacking, strict=True):
+    for part, rows in zip(("label", "score", "weight", "key"), (*lacking, without_key), strict=True):
         if rows is not None:
             counted[part], seen = int((rows & ~seen).sum()), seen | rows
     Missing(**counted).settle("drop", len(gone))
-    return tuple(_taken(values, kept) for values in (*given, *others))
+    return tuple(_taken(values, kept) for values in (*given, *keys))
+
+
+def require_keys(*keys: Any) -> None:
+    """Raise where rows lack a key, in columns that group them, or None."""
+    if (lacking := _lacking_key(keys)) is not None:
+        Missing(key=int(lacking.sum())).settle("error", len(lacking))
+
+
+def _lacking_key(keys: tuple[Any, ...]) -> NDArray[np.bool_] | None:
+    """Which rows lack a key; a key of several columns is a tuple, or a row of them."""
+    found = []
+    for column in keys:
+        if column is None:
+            continue
+        listed = column.tolist() if hasattr(column, "tolist") else list(column)
+        parts = (one if isinstance(one, (tuple, list)) else (one,) for one in listed)
+        found.append(np.array([any(map(is_missing, one)) for one in parts], dtype=bool))
+    return np.logical_or.reduce(found) if found else None
 
 
 def _taken(values: Any, rows: NDArray[np.intp]) -> Any:

@@ -833,7 +833,7 @@ def _by_name(name: str) -> Metric:
     if plain in CATALOGUE:
         return CATALOGUE[plain]()
     if match := re.fullmatch(r"f_?(?:beta_?)?(\d+(?:\.\d+)?)", plain):
-        return FBeta(float(match.group(1)))
+        return _called(name, "fbeta", match.group(1))
     if plain in WITH_PARAMETERS:
         named = ", ".join(f"{parameter}=…" for parameter in signature(WITH_PARAMETERS[plain]).parameters)
         raise ValueError(f"{name!r} has parameters: write '{plain}({named})'")

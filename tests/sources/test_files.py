@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import os
 
 import numpy as np
 import pytest
 
 from surecut import tune_frame
 from surecut.core.settings import using
+from surecut.sources.paths import files_of
 
 pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
@@ -58,3 +61,25 @@ def test_a_compressed_file_that_is_broken_off_is_refused(tmp_path, kind, codec):
     path.write_bytes(content[: len(content) * 9 // 10])
     with pytest.raises(OSError, match="cannot read"):
         tune_frame(path, label="y", score="p")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_links_that_lead_back_to_a_folder_above_are_not_followed(tmp_path):
+    rows = tmp_path / "rows"
+    (rows / "deep").mkdir(parents=True)
+    for folder in (rows, rows / "deep"):
+        (folder / "part.csv").write_text("label,score\n0,0.1\n1,0.9\n")
+        for name in ("first", "second", "third"):  # glob follows them to the 40th level: 3**40 folders
+            (folder / name).symlink_to(rows)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "part.csv").write_text("label,score\n0,0.2\n1,0.8\n")
+    (rows / "day=2").symlink_to(tmp_path / "elsewhere")
+    (rows / "day=3").symlink_to(tmp_path / "elsewhere")  # another day with the same rows
+    (rows / ".hidden").mkdir()
+    (rows / ".hidden" / "part.csv").write_text("no table")
+    expected = [str(rows / place / "part.csv") for place in ("", "day=2", "day=3", "deep")]
+    for path in (rows, f"{rows}/", rows / "**" / "*.csv", rows / "**", f"{tmp_path}/r*/**/p*.csv"):
+        assert [os.path.normpath(one) for one in files_of(str(path))] == sorted(expected)
+    with contextlib.chdir(rows):
+        assert len(files_of("**/*.csv")) == len(files_of("./**/part.csv")) == len(files_of(".")) == 4
+    assert tune_frame(rows, label="label", score="score").rows == 8

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import check_missing
-from surecut._matrices import present_rows
+from surecut._matrices import present_rows, require_keys
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate
 from surecut.certificates.counts import (
@@ -175,6 +175,7 @@ def certificate(
     if missing == "drop" and y_true is not None and y_score is not None:
         columns = present_rows(y_true, y_score, sample_weight, by, groups)
         y_true, y_score, sample_weight, by, groups = columns
+    require_keys(by, groups)
     if sample_weight is not None and np.ndim(y_score):
         rows = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
         sample_weight = without_ones(sample_weight, rows)

@@ -624,8 +624,10 @@ def metrics(
     with _explained(context):
         from surecut.cli import printing
 
-        if not (0 < prior < 1 and optimum > 0):
-            raise ValueError(f"expected 0 < prior < 1 and optimum > 0, got {prior} and {optimum}")
+        if not 1e-12 <= prior < 1:
+            raise ValueError(f"--prior must be a share, at least 1e-12 and below 1, got {prior:g}")
+        if not 0 < optimum <= 1:
+            raise ValueError(f"--optimum must be the best value of a metric, above 0 and at most 1, got {optimum:g}")
         listed = printing.catalogue(prior, optimum)
         if output is Format.json:
             printing.as_json({"prior": prior, "optimum": optimum, "metrics": listed})
@@ -689,8 +691,11 @@ def _names(metrics: Sequence[Metric]) -> list[str]:
 
 
 def _outs(out: Path | None, names: list[str]) -> list[Path]:
+    from surecut._files import require_folder
+
     if out is None:
         return []
+    require_folder(out)
     if len(names) > 1 and "{metric}" not in out.name:
         raise ValueError(
             f"{len(names)} metrics make {len(names)} cuts: write --out with {{metric}} in the name, such as "

@@ -133,7 +133,7 @@ class Cut:
         array([ True, False])
         """
         check_missing(missing, "error", "negative")
-        column = as_scores(scores, name="scores")
+        column = as_scores(scores, name="scores", may_be_empty=True)
         if missing == "error":
             require_no_nan(column, name="scores", way_out='drop or fill these rows, or pass missing="negative"')
         return reaches(column, self.threshold)

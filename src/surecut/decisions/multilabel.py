@@ -318,7 +318,8 @@ class MultilabelCut:
         ``missing="negative"`` not predicted.
         """
         check_missing(missing, "error", "negative")
-        matrix, names = score_matrix(scores, "scores", one_column="cut[label].predict takes one label's scores")
+        one_column = "cut[label].predict takes one label's scores"
+        matrix, names = score_matrix(scores, "scores", one_column, may_be_empty=True)
         if names is not None and names != self.labels and not _are_positions(names, self.labels):
             position = {name: i for i, name in enumerate(names)}
             if lacking := [label for label in self.labels if label not in position]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from surecut.sources.text_numbers import literal
@@ -55,12 +55,35 @@ def files_of(path: str) -> list[str]:
         return _files_in(path)
     found = _matching(path)
     if not found:
-        raise FileNotFoundError(f"{'no file matches' if glob.has_magic(path) else 'there is no file'} {path}")
+        shown = path if path.strip() else repr(path)
+        raise FileNotFoundError(f"{'no file matches' if glob.has_magic(path) else 'there is no file'} {shown}")
     return found
 
 
 def _matching(pattern: str) -> list[str]:
-    return sorted(one for one in glob.glob(pattern, recursive=True) if not os.path.isdir(one))
+    """The files that match a pattern. ``**`` is this folder and all below it, but for hidden ones."""
+    parts = pattern.replace(os.sep, "/").split("/")
+    if "**" not in parts:
+        return sorted(one for one in glob.glob(pattern) if not os.path.isdir(one))
+    deep = parts.index("**")
+    top, rest = "/".join([*parts[:deep], ""]), "/".join(parts[deep + 1 :]) or "*"
+    inside = [one for start in (glob.glob(top) if top else [""]) for one in _folders(start, ())]
+    return sorted({one for folder in inside for one in _matching(glob.escape(folder) + rest)})
+
+
+def _folders(folder: str, above: tuple[str, ...]) -> Iterator[str]:
+    """A folder and all below it. Links are followed, unless they lead back to a folder above: that has no end."""
+    place = os.path.realpath(folder or ".")
+    if place in above:
+        return
+    yield folder
+    try:
+        with os.scandir(folder or ".") as entries:
+            below = sorted(one.name for one in entries if not one.name.startswith(".") and one.is_dir())
+    except OSError:  # not ours to read, or gone
+        return
+    for name in below:
+        yield from _folders(f"{folder}{name}/", (*above, place))
 
 
 def _files_in(folder: str) -> list[str]:
@@ -111,4 +134,4 @@ def is_same_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
     one, other = Path(first), Path(second)
     if one.exists() and other.exists():
         return one.samefile(other)
-    return one.resolve() == other.resolve()
+    return os.path.realpath(one) == os.path.realpath(other)  # of a loop of links, too
