@@ -165,7 +165,7 @@ class Entries:
         is_one = self.samples == 1
         if is_one and isinstance(which, np.ndarray) and len(which) == 1 and "_counted" not in self.__dict__:
             above = self.weight[: which[0]]  # of the winner alone
-            return above[:, :1].sum(axis=0), above[:, 1:].sum(axis=0)
+            return above[:, 0].sum(keepdims=True), above[:, 1].sum(keepdims=True)
         negatives, positives = self._counted
         if is_one:
             return negatives[which], positives[which]
@@ -190,6 +190,13 @@ class Entries:
         tn, fn = self.edges.tn, self.edges.fn
         first = self.edge_starts[:-1]
         return np.column_stack((tn[first], fn[first]))
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Rows of each class that have a score, negatives first, of all samples."""
+        if not self.weighted:
+            return tuple((self.totals - self.absent).sum(axis=0).tolist())
+        return int(self.rows[:, 0].sum()), int(self.rows[:, 1].sum())  # quicker than a sum along the long axis
 
     @cached_property
     def _counted(self) -> tuple[NDArray[Any], NDArray[Any]]:
