@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,6 +90,7 @@ def spark_session():
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # not the path's python3, which may be another
     builder = sql.SparkSession.builder.master("local[2]").appName("surecut")
     settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "driver.memory": "1g", "log.level": "ERROR"}
     settings |= {"driver.extraJavaOptions": JAVA_OPTIONS, "ui.showConsoleProgress": "false"}
