@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -77,3 +78,14 @@ def test_every_page_is_in_the_table_of_contents():
     contents = (DOCS / "index.md").read_text(encoding="utf-8")
     entries = {line for tree in re.findall(r"```\{toctree\}\n(.*?)```", contents, re.DOTALL) for line in tree.split()}
     assert {page.stem for page in PAGES} - {"index"} <= entries
+
+
+def test_the_stated_versions_of_python_are_those_that_are_tested():
+    root = DOCS.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (tested,) = re.findall(r"python: \[(.*)\]", (root / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    versions = re.findall(r"\d+\.\d+", tested)
+    stated = [found[1] for line in project["classifiers"] if (found := re.search(r":: Python :: (\d+\.\d+)$", line))]
+    assert stated == versions
+    assert project["requires-python"] == f">={versions[0]}"
+    assert f"OLDEST_PYTHON ?= python{versions[0]}\n" in (root / "Makefile").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from engines import start_without_fork
 from surecut import apply_frame, certify, tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
@@ -39,6 +41,19 @@ def check_cluster(held, sample_of, make, same, families=HARD_TO_SHIP):
         cut = tune_frame(held(frame), label="label", score="score", by=["key", "part"])
     same.groups(cut, make.cuts_of_groups(frame))
     return held(frame), cut
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how Linux forks")
+def test_spark_starts_beside_more_reserved_than_there_is_memory():
+    """As where several databases of DuckDB 1.5 are open: a process of such mappings cannot fork."""
+    size = int(0.8 * os.sysconf("SC_PHYS_PAGES")) * mmap.PAGESIZE
+    try:
+        reserved = [mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(4)]
+    except OSError:
+        pytest.skip("this machine does not reserve more than it has")
+    started = start_without_fork([sys.executable, "-c", ""], preexec_fn=os.getpid)
+    assert started.wait() == 0
+    assert len(reserved) == 4
 
 
 def test_spark_gives_the_same_cut(spark, sample_of, make, same, shipped):
