@@ -316,7 +316,7 @@ def test_where_nothing_is_predicted_few_rows_are_sorted(monkeypatch):
 def test_a_flat_curve_is_sorted_after_the_first_bins(monkeypatch):
     scores, labels = np.linspace(0, 1, 200_000), np.arange(200_000) % 2
     passes = []
-    for name in ("histogram", "count_parts", "extent", "collect", "tally"):
+    for name in ("histogram", "count_parts", "extent", "collect", "_sorted"):
         method = getattr(arrays.ArraySource, name)
 
         def noted(source, *args, name=name, method=method):
@@ -325,7 +325,7 @@ def test_a_flat_curve_is_sorted_after_the_first_bins(monkeypatch):
 
         monkeypatch.setattr(arrays.ArraySource, name, noted)
     cut = tune_threshold(labels, scores, metric="am")
-    assert passes == ["histogram", "tally"]
+    assert passes == ["histogram", "_sorted"]
     assert cut == ScoreTally.from_scores(labels, scores).best_cut("am")
 
 
@@ -470,6 +470,6 @@ def test_a_flat_curve_of_weighted_rows_is_sorted_too():
 def test_rows_that_change_before_they_are_sorted_are_noticed(monkeypatch):
     scores, labels = np.linspace(0, 1, 50_000), np.arange(50_000) % 2
     fewer = ScoreTally.from_scores(labels[1:], scores[1:])
-    monkeypatch.setattr(arrays.ArraySource, "tally", lambda source: fewer)
+    monkeypatch.setattr(arrays.ArraySource, "_sorted", lambda source: fewer.entries)
     with pytest.raises(SourceChangedError):
         tune_threshold(labels, scores, metric="am")
