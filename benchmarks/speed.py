@@ -1,8 +1,9 @@
 """Every job that has to be fast, beside what it is measured by, in one run: one table of times, ratios and targets.
 
 ``python benchmarks/speed.py`` writes ``results/speed.md``. ``--quick`` takes smaller jobs and fewer turns, and writes
-nothing; ``--only NAME`` runs the rows whose name contains it (``--list`` prints the names); ``--cpu`` measures the time
-of the processors instead of the clock's, which other work on the machine disturbs less (threads add up).
+nothing; ``--only NAME`` runs the rows of this name, such as f1 or f1-100 (``--list`` prints the names); ``--cpu``
+measures the time of the processors instead of the clock's, which other work on the machine disturbs less (threads add
+up).
 
 All that take part in a row get the same arrays and take turns; a time is the median over its turns. Labels are int64
 unless the row says otherwise. A peer that cannot be installed is left out, and the row says why.
@@ -126,6 +127,10 @@ class Job:
     name: str
     what: str
     prepare: Callable[[], Contest]
+
+    def is_named(self, names: list[str]) -> bool:
+        """Whether one of the names is the job's own, or that of a group of jobs: "f1" of "f1-100"."""
+        return any(f"{self.name}-".startswith(f"{name}-") for name in names)
 
 
 @dataclass
@@ -554,13 +559,15 @@ def main() -> None:
     global clock
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller jobs, fewer turns, no file")
-    parser.add_argument("--only", metavar="NAME", action="append", help="only rows whose name contains this; no file")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="only rows of this name, such as f1 or f1-100; no file"
+    )
     parser.add_argument("--cpu", action="store_true", help="processor time instead of the clock's; no file")
     parser.add_argument("--list", action="store_true", help="only print the names of the rows")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # peers warn about undefined precision at the ends of their curves
     clock = time.process_time if options.cpu else time.perf_counter
-    chosen = [job for job in jobs(options.quick) if not options.only or any(one in job.name for one in options.only)]
+    chosen = [job for job in jobs(options.quick) if not options.only or job.is_named(options.only)]
     if options.list:
         print("\n".join(f"{job.name:20} {job.what}" for job in chosen))
         return

@@ -214,7 +214,7 @@ def require_same_length(**columns: Any) -> None:
 def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_empty: bool = False) -> NDArray[Any]:
     if type(values) is np.ndarray:
         column = values
-    elif type(values) is list:  # it is neither of those that are asked for below: a service's call with a single score
+    elif isinstance(values, list):  # as a service's call has it, with a single score: it is none of those below
         column = _as_array(values, name)
     elif np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]
