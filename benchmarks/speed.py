@@ -144,6 +144,9 @@ class Outcome:
 
     def rows(self) -> Iterator[list[str]]:
         """One row for each yardstick: its time, the ratio, the target and whether it is met."""
+        if not self.seconds:
+            yield [self.job.what, "", self.contest.note, "", "", "", ""]
+            return
         ours = self._time(OURS)
         targets = {target.beside: target for target in self.contest.targets}
         met_by_one = self.contest.any_of and any(target.is_met(self.seconds) for target in self.contest.targets)
@@ -151,9 +154,8 @@ class Outcome:
             target = targets.get(name)
             begins = [self.job.what, ours] if number == 0 else ["", ""]
             yield [*begins, name, self._time(name), *self._verdict(name, target, met_by_one)]
-        if len(self.seconds) == 1 or self.contest.note:
-            begins = [self.job.what, ours] if len(self.seconds) == 1 else ["", ""]
-            yield [*begins, self.contest.note, "", "", "", ""]
+        if self.contest.note:
+            yield ["", "", self.contest.note, "", "", "", ""]
 
     def _time(self, name: str) -> str:
         return duration(self.seconds[name]) + (tuning.ONCE if self.turns[name] == 1 else "")
@@ -532,7 +534,7 @@ def calls_of(run: Run) -> int:
     """Warm up, and find how many calls last as long as a turn should."""
     if not run.repeats:
         return 1
-    run.timer(1)
+    tuning.compiled(lambda: run.timer(1))
     once = run.timer(1)
     return max(1, min(1000, round(TURN / max(once, 1e-7))))
 
@@ -576,7 +578,10 @@ def main() -> None:
     outcomes = []
     for job in chosen:
         begun = time.perf_counter()
-        outcomes.append(measured(job, effort))
+        try:
+            outcomes.append(measured(job, effort))
+        except Exception as error:  # the other rows are still worth their time
+            outcomes.append(Outcome(job, Contest({}, note=f"failed: {tuning.reason_of(error)}")))
         print(f"{job.what}: {time.perf_counter() - begun:.0f} s", file=sys.stderr)
     unit = "processor time" if options.cpu else "wall time"
     text = report(outcomes, load_before, (time.perf_counter() - start) / 60, unit)

@@ -381,8 +381,22 @@ def warm_up() -> dict[Competitor, str]:
             if entry.reason:
                 absent[one] = entry.reason
     for kind in KINDS:
-        surecut(Case.make(LOADS_NUMBA, kind))
+        compiled(functools.partial(surecut, Case.make(LOADS_NUMBA, kind)))
     return absent
+
+
+def compiled(function: Callable[[], Any]) -> None:
+    """Call a function of surecut until its kernels are compiled for its arrays, and no thread compiles any more."""
+    from surecut.core.settings import using
+
+    with using(kernels="compiled"):
+        function()
+    function()
+    for _ in range(600):
+        before = time.process_time()
+        time.sleep(0.05)
+        if time.process_time() - before < 0.01:
+            return
 
 
 def run_cases(sizes: Sequence[int], effort: Effort) -> Results:
