@@ -656,7 +656,7 @@ def digest_of_sources() -> str:
     """A name for the code that is measured, which may be between two commits."""
     import surecut
 
-    sources = sorted(Path(surecut.__file__).parent.glob("*.py"))
+    sources = sorted(Path(surecut.__file__).parent.rglob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
 
 
