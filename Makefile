@@ -121,6 +121,7 @@ docs: $(DOCS)
 
 bench: $(DEVELOP)
 	@$(PIP) --group bench || echo "the peers MAPIE, xCOLUMNs and LibMultiLabel could not be installed: their rows are left out"
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/tuning.py
 	$(BIN)/python benchmarks/multilabel.py
 	$(BIN)/python benchmarks/linear.py

@@ -10,6 +10,7 @@ this file again in fresh processes, measure a process that has loaded NumPy only
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -190,16 +191,16 @@ def metric_at_thresholds(case: Case) -> Rule:
     return at_or_above(thresholds[values.argmax()])
 
 
-def tuned_threshold_classifier(case: Case) -> Rule:
-    """A model that is done already and whose prediction costs nothing, tuned at scikit-learn's 100 thresholds."""
+def model_of_given_scores() -> Any:
+    """A scikit-learn model that is fitted already and whose prediction costs nothing: its only feature is the score."""
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.frozen import FrozenEstimator
-    from sklearn.model_selection import TunedThresholdClassifierCV
 
     class GivenScores(ClassifierMixin, BaseEstimator):
-        """Its only feature is the score."""
-
         classes_ = np.array([0, 1])
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
 
         def fit(self, features: np.ndarray, labels: np.ndarray) -> GivenScores:
             return self
@@ -210,7 +211,14 @@ def tuned_threshold_classifier(case: Case) -> Rule:
         def predict(self, features: np.ndarray) -> np.ndarray:
             return (features[:, 0] >= 0.5).astype(np.int64)
 
-    tuner = TunedThresholdClassifierCV(FrozenEstimator(GivenScores()), cv="prefit", refit=False, scoring="f1")
+    return FrozenEstimator(GivenScores())
+
+
+def tuned_threshold_classifier(case: Case) -> Rule:
+    """A model that is done already and whose prediction costs nothing, tuned at scikit-learn's 100 thresholds."""
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    tuner = TunedThresholdClassifierCV(model_of_given_scores(), cv="prefit", refit=False, scoring="f1")
     return at_or_above(tuner.fit(case.scores.reshape(-1, 1), case.labels).best_threshold_)
 
 
@@ -373,8 +381,22 @@ def warm_up() -> dict[Competitor, str]:
             if entry.reason:
                 absent[one] = entry.reason
     for kind in KINDS:
-        surecut(Case.make(LOADS_NUMBA, kind))
+        compiled(functools.partial(surecut, Case.make(LOADS_NUMBA, kind)))
     return absent
+
+
+def compiled(function: Callable[[], Any]) -> None:
+    """Call a function of surecut until its kernels are compiled for its arrays, and no thread compiles any more."""
+    from surecut.core.settings import using
+
+    with using(kernels="compiled"):
+        function()
+    function()
+    for _ in range(600):
+        before = time.process_time()
+        time.sleep(0.05)
+        if time.process_time() - before < 0.01:
+            return
 
 
 def run_cases(sizes: Sequence[int], effort: Effort) -> Results:
@@ -427,20 +449,26 @@ def restart_resident_peak() -> float:
     return resident_peak()
 
 
-def probe_first_call(rows: int, kind: Kind) -> dict[str, float]:
+def probe_first_call(rows: int, kind: Kind, kernels: str | None = None) -> dict[str, float]:
     """Seconds that ``import surecut`` takes, that the first call takes, and the second."""
     case = Case.make(rows, kind)
     times = [time.perf_counter()]
     import surecut
+    from surecut.core.settings import using
 
     times.append(time.perf_counter())
-    for _ in range(2):
-        surecut.tune_threshold(case.labels, case.scores, metric="f1")
-        times.append(time.perf_counter())
+    with using(kernels=kernels):
+        for _ in range(2):
+            surecut.tune_threshold(case.labels, case.scores, metric="f1")
+            times.append(time.perf_counter())
     return {"import": times[1] - times[0], "first": times[2] - times[1], "second": times[3] - times[2]}
 
 
-PROBES = {"memory": probe_memory, "first-call": probe_first_call}
+PROBES = {
+    "memory": probe_memory,
+    "first-call": probe_first_call,
+    "first-call-in-numpy": functools.partial(probe_first_call, kernels="numpy"),
+}
 
 
 def probe(name: str, rows: int, kind: Kind, **environment: str) -> dict[str, float]:
@@ -566,10 +594,10 @@ def duration(seconds: float) -> str:
     """Three digits, in the unit that suits."""
     if seconds >= 1000:
         return f"{seconds:,.0f} s"
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
-    return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e9:.0f} ns"
 
 
 def times(number: float) -> str:
@@ -628,7 +656,7 @@ def digest_of_sources() -> str:
     """A name for the code that is measured, which may be between two commits."""
     import surecut
 
-    sources = sorted(Path(surecut.__file__).parent.glob("*.py"))
+    sources = sorted(Path(surecut.__file__).parent.rglob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
 
 

@@ -105,9 +105,9 @@ def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = "
     if scores.dtype.kind != "f":
         return
     missing = np.isnan(scores)
-    if missing.any():
+    if number := np.count_nonzero(missing):
         raise ValueError(
-            f"{name} holds NaN in {int(missing.sum())} of {len(scores)} rows, the first at position "
+            f"{name} holds NaN in {number} of {len(scores)} rows, the first at position "
             f"{int(missing.argmax())}: a row without a score cannot be ranked; {way_out}"
         )
 
@@ -214,15 +214,14 @@ def require_same_length(**columns: Any) -> None:
 def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_empty: bool = False) -> NDArray[Any]:
     if type(values) is np.ndarray:
         column = values
+    elif isinstance(values, list):  # as a service's call has it, with a single score: it is none of those below
+        column = _as_array(values, name)
     elif np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]
     elif type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "to_numpy"):
         column = _from_pandas(values)
     else:
-        try:
-            column = np.asarray(values)
-        except ValueError as error:
-            raise ValueError(f"{name} must be one column of values, got a ragged sequence ({error})") from None
+        column = _as_array(values, name)
     if column.ndim != 1:
         if column.ndim == 0:
             raise ValueError(f"{name} must be one column of values, got a single {type(values).__name__}")
@@ -231,6 +230,13 @@ def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_
     if len(column) == 0 and not may_be_empty:
         raise ValueError(f"{name} is empty: at least one row is needed")
     return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
+
+
+def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be one column of values, got a ragged sequence ({error})") from None
 
 
 def _from_pandas(values: Any) -> NDArray[Any]:

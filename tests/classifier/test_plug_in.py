@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,6 +28,7 @@ from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_
 
 from estimator_checks import BROKEN_CHECKS
 from surecut import PlugInClassifier, PositiveClassWarning, ScoreTally, tune_threshold
+from surecut.classifier import plug_in
 from surecut.constraints import parse_constraints
 from surecut.metrics import AM, GMean, Utility
 
@@ -368,6 +371,81 @@ def test_the_hull_is_that_of_the_tuning_rows(data, model):
     classifier = PlugInClassifier(model, cv="prefit").fit(X, y)
     expected = ScoreTally.from_scores(y, model.predict_proba(X)[:, 1]).hull
     np.testing.assert_array_equal(classifier.hull_.accepted, expected.accepted)
+
+
+class TestTheHullIsMadeWhenItIsAskedFor:
+    @pytest.fixture
+    def made(self, monkeypatch):
+        """How often a hull was made."""
+        found = []
+        make = plug_in._hull_of
+        monkeypatch.setattr(plug_in, "_hull_of", lambda *columns: found.append(columns) or make(*columns))
+        return found
+
+    def test_not_by_fitting_and_predicting(self, data, model, made):
+        classifier = PlugInClassifier(model, cv="prefit").fit(*data)
+        classifier.predict(data[0])
+        assert not made
+        assert classifier.hull_ is classifier.hull_
+        assert len(made) == 1
+
+    def test_there_is_none_before_fitting(self, model):
+        assert not hasattr(PlugInClassifier(model), "hull_")
+
+    def test_a_pickle_holds_the_hull_and_no_rows(self, data, model):
+        X, y = data
+        rows = np.resize(np.arange(len(y)), 50 * len(y))
+        classifier = PlugInClassifier(model, cv="prefit").fit(X[rows], y[rows])
+        pickled = pickle.dumps(classifier)
+        assert len(pickled) < len(rows)
+        again = pickle.loads(pickled).retarget("f2")
+        assert again.cut_ == PlugInClassifier(model, cv="prefit").fit(X[rows], y[rows]).retarget("f2").cut_
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_what_is_written_to_the_arrays_afterwards_does_not_matter(self, weighted):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 1))
+        y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.int64)
+        weights = rng.random(300) if weighted else None
+
+        def fitted():
+            return PlugInClassifier(OwnColumn(), cv="prefit").fit(X, y, sample_weight=weights)
+
+        expected, classifier = fitted().retarget("f2").cut_, fitted()
+        for array in (X, y, *([weights] if weighted else [])):
+            array[:] = 0
+        assert classifier.retarget("f2").cut_ == expected
+
+
+class OwnColumn(ClassifierMixin, BaseEstimator):
+    """A model whose scores are a column of its input, and no copy."""
+
+    classes_ = np.array([0, 1])
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (-1, 1), (3, 7), (0.0, 1.0), (False, True), ("a", "b")])
+def test_the_two_classes_are_found_whatever_their_type(data, classes):
+    y = data[1]
+    target = np.array(classes)[y]
+    found, share = plug_in._checked_target(target)[1:]
+    assert found.tolist() == list(classes)
+    assert found.dtype == target.dtype
+    assert share == y.mean()
+
+
+@pytest.mark.parametrize("target", [[0.5, 1.5], [0, 1, 2]])
+def test_targets_that_are_no_two_whole_numbers_are_refused(data, target):
+    with pytest.raises(ValueError, match=r"Only binary classification|Unknown label type"):
+        PlugInClassifier(LogisticRegression()).fit(data[0], np.resize(target, len(data[1])))
 
 
 def test_the_same_rows_are_drawn_unless_it_is_asked_otherwise(data):

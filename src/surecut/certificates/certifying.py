@@ -35,6 +35,7 @@ from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.labels.certifying import certify_labels
 from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
+from surecut.certificates.rows import HeldOutRows
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.core.tally import ScoreTally
@@ -177,8 +178,8 @@ def certificate(
         y_true, y_score, sample_weight, by, groups = columns
     require_keys(by, groups)
     if sample_weight is not None and np.ndim(y_score):
-        rows = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
-        sample_weight = without_ones(sample_weight, rows)
+        number = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
+        sample_weight = without_ones(sample_weight, number)
     _check_metric(cut.metric)
     if isinstance(cut, MultilabelCut):
         if isinstance(tally, ScoreTally):
@@ -210,11 +211,16 @@ def certificate(
                 "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
                 "method='bootstrap'"
             )
+    rows: HeldOutRows | None = None
     if tally is None:
         if y_true is None or y_score is None:
             raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
         pos_label = cut.positive_in(y_true, pos_label)
-        tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
+        if method == "holdout":
+            rows = HeldOutRows.of(y_true, y_score, sample_weight, pos_label)
+            tally = rows.at(cut.threshold, exact=not cut.fingerprint)
+        else:
+            tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
         if sample_weight is not None:
             require_whole(np.asarray(sample_weight, dtype=float), weights)
     elif not isinstance(tally, ScoreTally):
@@ -228,7 +234,7 @@ def certificate(
             f"the tally has the prior {tally.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the cut "
             "that was tuned with this prior"
         )
-    tuned_here = require_valid_rows(cut, {0: tally}, tally.has_tuned(cut), method, held_out)
+    tuned_here = require_valid_rows(cut, {0: tally if rows is None else rows}, tally.has_tuned(cut), method, held_out)
     cut.metric.check_classes(*tally.rows.sum(axis=0)[::-1])
     if method != "bootstrap" or (weights == "counts" and groups is None):
         tally = frequencies(tally, f"method={method!r}", weights)
@@ -245,9 +251,9 @@ def certificate(
         promises = uniform_promises(cut, tally, tuned_here, 1 - confidence)
         return replace(uniform_certificate(cut, tally, confidence), constraints=promises)
     if groups is not None:
-        rows = grouped_rows(groups, y_true, y_score, None, pos_label)
-        promises = group_promises(cut, rows, 1 - confidence)
-        return replace(group_certificate(cut, rows, confidence), constraints=promises)
+        grouped = grouped_rows(groups, y_true, y_score, None, pos_label)
+        promises = group_promises(cut, grouped, 1 - confidence)
+        return replace(group_certificate(cut, grouped, confidence), constraints=promises)
     promises = holdout_promises(cut, tally, 1 - confidence)
     return replace(holdout_certificate(cut, tally, confidence), constraints=promises)
 

@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from surecut.certificates.rows import HeldOutRows
 from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+
+    NewRows = Mapping[int, ScoreTally | HeldOutRows]
+    """Rows to compare with the seen ones, or their tally, by position of the label; one label is label 0."""
 
 TRAINED = (
     "these rows trained the model, all or many of them: its scores of them are too good, and nothing can be promised "
@@ -51,19 +55,19 @@ UNDETERMINED = (
 )
 
 
-def rows_tuned(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally]) -> Overlap:
-    """Whether rows, the tallies by position of the label, are among those that tuned the cut."""
+def rows_tuned(cut: Cut | MultilabelCut, rows: NewRows) -> Overlap:
+    """Whether rows are among those that tuned the cut."""
     return _with_role(cut, rows, VALIDATION)
 
 
-def rows_trained(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally]) -> Overlap:
+def rows_trained(cut: Cut | MultilabelCut, rows: NewRows) -> Overlap:
     """Whether they are among those that trained the cut's model."""
     return _with_role(cut, rows, TRAINING)
 
 
 def require_valid_rows(
     cut: Cut | MultilabelCut,
-    rows: Mapping[int, ScoreTally],
+    rows: NewRows,
     identical: bool,
     method: str,
     held_out: bool | None,
@@ -75,7 +79,7 @@ def require_valid_rows(
     cut
         The cut, with samples of the rows that it has seen.
     rows
-        The new rows' tallies by position of the label; one label is label 0. Some labels will do.
+        The new rows, or their tallies, by position of the label; one label is label 0. Some labels will do.
     identical
         Whether their checksum says that they are the validation rows.
     method
@@ -107,6 +111,13 @@ def require_valid_rows(
     return tuned_here
 
 
-def _with_role(cut: Cut | MultilabelCut, rows: Mapping[int, ScoreTally], role: str) -> Overlap:
-    found = {overlap(sample, rows) for sample in cut.seen if sample.role == role}
+def _with_role(cut: Cut | MultilabelCut, rows: NewRows, role: str) -> Overlap:
+    found = {
+        overlap(
+            sample,
+            {label: new.around(sample) if isinstance(new, HeldOutRows) else new for label, new in rows.items()},
+        )
+        for sample in cut.seen
+        if sample.role == role
+    }
     return next((one for one in (Overlap.SHARED, Overlap.UNKNOWN) if one in found), Overlap.NONE)

@@ -6,8 +6,8 @@ million rows are resampled as quickly as ten thousand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from surecut.certificates.cells import cells_of
 from surecut.certificates.counts import at_prior, confusion_at
 from surecut.confusion import Confusion
 from surecut.core.keys import ordered_keys
+from surecut.core.settings import settings
+from surecut.core.threads import on_each
 from surecut.progress import shown
 
 if TYPE_CHECKING:
@@ -44,8 +46,17 @@ thresholds always compete, nothing is missing. An upper limit is not lowered at 
 without a mistake, the true value is as a rule above that mean.
 """
 
-CHUNK = 100
-"""Resamples that are drawn at once."""
+AT_ONCE = 10_000
+"""Counts of resamples that are drawn at once, by one thread, with random numbers of their own: so few stay in cache."""
+
+GROUPED_AT_ONCE = 100
+"""Resamples of groups that are drawn at once."""
+
+SHOWN = 10
+"""How often a bar moves."""
+
+FEW_ROWS, ROWS_PER_CELL = 1 << 16, 32
+"""So few rows, in all and by bin and class, are drawn one by one; otherwise the numbers of rows are."""
 
 
 @dataclass(frozen=True)
@@ -101,21 +112,11 @@ def resample(
     be impossible where that matters, and may be where it does not; for a single share that is Clopper–Pearson's limit.
     """
     rng = np.random.default_rng(random_state)
-    starts = _bin_starts(tally, cuts)
-    edges = _edge_thresholds(tally, starts)
-    original = _cumulated(np.add.reduceat(tally.weight, starts, axis=0)[None])
-    draws = (
-        _drawn(tally, starts, resamples, rng)
-        if groups is None
-        else _drawn_groups(tally, starts, groups, resamples, rng)
-    )
-    collected = [_Collected(cut, int(np.searchsorted(starts, tally.candidates.at(cut.threshold)))) for cut in cuts]
-    for counts in shown(draws, "resampling", resamples, progress=progress, size=len):
-        above = _cumulated(counts)
-        for one in collected:
-            one.collect(_values(one.cut, tally, above), _values(one.cut, tally, original)[0], edges, retune)
-    found = [one.result() for one in collected]
-    if groups is None and tally.weight is tally.rows:
+    independent = groups is None and tally.weight is tally.rows
+    found = [Resampled(np.zeros(0), np.zeros(0), 0.0, None) for _ in cuts]
+    if retune or not independent:
+        found = _resampled(cuts, tally, retune, groups, resamples, rng, progress)
+    if independent:
         both = [_fixed_values(cut, tally, resamples, rng) for cut in cuts]
         return [replace(one, low=low, high=high) for one, (low, high) in zip(found, both, strict=True)]
     clusters = int(tally.rows.sum()) if groups is None else int(groups.group.max()) + 1
@@ -126,31 +127,81 @@ def resample(
     ]
 
 
-@dataclass
-class _Collected:
-    """What the draws so far say of one cut, which accepts a number of bins."""
+Draw = Callable[[np.random.Generator, int], "NDArray[Any]"]
+"""From random numbers and a number of resamples to weights by resample, class (negatives first) and bin."""
 
-    cut: Cut
-    accepted: int
-    fixed: list[NDArray[np.float64]] = field(default_factory=list)
-    flattery: list[NDArray[np.float64]] = field(default_factory=list)
-    chosen: list[NDArray[np.float64]] = field(default_factory=list)
 
-    def collect(
-        self, values: NDArray[np.float64], original: NDArray[np.float64], edges: NDArray[np.float64], retune: bool
-    ) -> None:
-        self.fixed.append(values[:, self.accepted])
-        if retune:
-            best = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
-            self.flattery.append(values[np.arange(len(values)), best] - original[best])
-            self.chosen.append(edges[best])
+def _resampled(
+    cuts: Sequence[Cut],
+    tally: ScoreTally,
+    retune: bool,
+    groups: GroupedRows | None,
+    resamples: int,
+    rng: np.random.Generator,
+    progress: bool | None,
+) -> list[Resampled]:
+    """The values at each cut of rows that are drawn again, and what tuning on them chooses."""
+    starts = _bin_starts(tally, cuts)
+    edges = _edge_thresholds(tally, starts)
+    draw = _rows_drawn(tally, starts) if groups is None else _groups_drawn(tally, starts, groups)
+    original = _cumulated(np.add.reduceat(tally.weight, starts, axis=0).T[None])
+    curves = [_values(cut, tally, original)[0] for cut in cuts]
+    accepted = [int(np.searchsorted(starts, tally.candidates.at(cut.threshold))) for cut in cuts]
 
-    def result(self) -> Resampled:
-        values = np.concatenate(self.fixed)
-        if not self.chosen:
+    def work(chunk: tuple[int, int]) -> list[_Drawn]:
+        size, seed = chunk
+        above = _cumulated(draw(np.random.default_rng(seed), size))
+        return [
+            _Drawn.of(_values(cut, tally, above), at, curve, edges, retune)
+            for cut, at, curve in zip(cuts, accepted, curves, strict=True)
+        ]
+
+    at_once = max(1, AT_ONCE // len(edges)) if groups is None else GROUPED_AT_ONCE
+    sizes = [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
+    chunks = list(zip(sizes, rng.integers(2**63, size=len(sizes)).tolist(), strict=True))
+    stages = [chunks[len(chunks) * i // SHOWN : len(chunks) * (i + 1) // SHOWN] for i in range(SHOWN)]
+    done: list[list[_Drawn]] = []
+    for stage in shown(stages, "resampling", resamples, progress=progress, size=lambda stage: sum(n for n, _ in stage)):
+        done += on_each(work, stage, settings().available_cores)
+    return [_Drawn.joined(parts) for parts in zip(*done, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What some resamples say of one cut: its values, the optimism of tuning again, and the thresholds that this gives.
+
+    The last two are empty where nothing is tuned again.
+    """
+
+    values: NDArray[np.float64]
+    optimism: NDArray[np.float64]
+    chosen: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        values: NDArray[np.float64],
+        accepted: int,
+        original: NDArray[np.float64],
+        edges: NDArray[np.float64],
+        retune: bool,
+    ) -> _Drawn:
+        """From the values at all edges, of which the cut is the one that accepts a number of bins."""
+        fixed = values[:, accepted].copy()
+        if not retune:
+            return cls(fixed, np.zeros(0), np.zeros(0))
+        values[np.isnan(values)] = -np.inf
+        best = np.argmax(values, axis=1)
+        return cls(fixed, values[np.arange(len(values)), best] - original[best], edges[best])
+
+    @staticmethod
+    def joined(parts: Sequence[_Drawn]) -> Resampled:
+        values = np.concatenate([part.values for part in parts])
+        chosen = np.concatenate([part.chosen for part in parts])
+        if not len(chosen):
             return Resampled(values, values, 0.0, None)
-        low, high = np.quantile(np.concatenate(self.chosen), [0.1, 0.9], method="nearest")
-        optimism = max(0.0, float(np.nanmean(np.concatenate(self.flattery))))
+        low, high = np.quantile(chosen, [0.1, 0.9], method="nearest")
+        optimism = max(0.0, float(np.nanmean(np.concatenate([part.optimism for part in parts]))))
         return Resampled(values, values, optimism, (float(low), float(high)))
 
 
@@ -177,13 +228,15 @@ def _edge_thresholds(tally: ScoreTally, starts: NDArray[np.intp]) -> NDArray[np.
 
 
 def _cumulated(counts: NDArray[Any]) -> NDArray[Any]:
-    """Shape (resamples, bins + 1, 2): weight above each edge."""
-    above = np.cumsum(counts, axis=1)
-    return np.concatenate((np.zeros_like(above[:, :1]), above), axis=1)
+    """Shape (resamples, 2, bins + 1): weight above each edge."""
+    above = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=counts.dtype)
+    np.cumsum(counts, axis=-1, out=above[..., 1:])
+    return above
 
 
 def _values(cut: Cut, tally: ScoreTally, above: NDArray[Any]) -> NDArray[np.float64]:
-    fp, tp = above[..., 0], above[..., 1]
+    """The metric at every edge of each resample, in an array of its own."""
+    fp, tp = above[:, 0], above[:, 1]
     return _evaluated(cut, tally, Confusion(tp=tp, fp=fp, fn=tp[:, -1:] - tp, tn=fp[:, -1:] - fp))
 
 
@@ -216,43 +269,73 @@ def _evaluated(cut: Cut, tally: ScoreTally, confusion: Confusion) -> NDArray[np.
         return np.asarray(cut.metric.evaluate(at_prior(confusion, tally)))
 
 
-def _drawn(
-    tally: ScoreTally, starts: NDArray[np.intp], resamples: int, rng: np.random.Generator
-) -> Iterator[NDArray[Any]]:
-    """Rows by bin and class; the weights of rows in one bin vary as a gamma variable with their mean and variance."""
-    rows = np.add.reduceat(tally.rows, starts, axis=0)
+def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
+    """Rows, drawn with replacement; the weights of rows in one bin vary as a gamma variable with their mean and
+    variance."""
+    rows = np.add.reduceat(tally.rows, starts, axis=0).T
     total = int(rows.sum())
-    share = (rows / total).ravel()
-    for first in range(0, resamples, CHUNK):
-        size = min(CHUNK, resamples - first)
-        counts = rng.multinomial(total, share, size=size).reshape(size, *rows.shape)
-        if tally.weight is tally.rows:
-            yield counts
-            continue
-        mean = np.add.reduceat(tally.weight, starts, axis=0) / np.maximum(rows, 1)
-        variance = np.add.reduceat(tally.squares, starts, axis=0) / np.maximum(rows, 1) - mean**2
+    counts_of = _numbers_drawn(rows) if total > min(FEW_ROWS, ROWS_PER_CELL * rows.size) else _each_drawn(rows)
+    if tally.weight is tally.rows:
+        return counts_of
+    mean = np.add.reduceat(tally.weight, starts, axis=0).T / np.maximum(rows, 1)
+    variance = np.add.reduceat(tally.squares, starts, axis=0).T / np.maximum(rows, 1) - mean**2
+    scale = np.divide(variance, mean, out=np.zeros_like(mean), where=mean > 0)
+
+    def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
+        counts = counts_of(rng, size)
         sums = counts * mean
         varied = (variance > 1e-12 * mean**2) & (counts > 0)
-        scale = np.divide(variance, mean, out=np.zeros_like(mean), where=mean > 0)
         scales = np.broadcast_to(scale, sums.shape)[varied]
         sums[varied] = rng.gamma(sums[varied] / scales, scales)
-        yield sums
+        return sums
+
+    return draw
 
 
-def _drawn_groups(
-    tally: ScoreTally, starts: NDArray[np.intp], rows: GroupedRows, resamples: int, rng: np.random.Generator
-) -> Iterator[NDArray[Any]]:
+def _numbers_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The number of rows in each cell (bin and class), drawn as such."""
+    total = int(rows.sum())
+    shares = (rows / total).ravel()
+    return lambda rng, size: rng.multinomial(total, shares, size=size).reshape(size, *rows.shape)
+
+
+def _each_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The same numbers of at most 2**16 rows, by drawing each: four rows from one random number of 64 bits.
+
+    As many of the 2**16 numbers of 16 bits as are a multiple of the rows stand for a row each. The others stand for
+    none; what is missing for them is drawn afterwards.
+    """
+    total, cells = int(rows.sum()), rows.size
+    cell_of = np.repeat(np.arange(cells, dtype=np.uint16), rows.ravel())
+    table = np.full(FEW_ROWS, cells, dtype=np.uint16)
+    table[: FEW_ROWS // total * total] = np.tile(cell_of, FEW_ROWS // total)
+
+    def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
+        words = -(-total // 4)
+        bits = rng.integers(0, 2**64 - 1, endpoint=True, size=(size, words), dtype=np.uint64).view(np.uint16)
+        counts = np.array([np.bincount(table.take(some), minlength=cells + 1) for some in bits[:, :total]])
+        lacking, counts = counts[:, cells], counts[:, :cells]
+        of_resample = np.repeat(np.arange(size) * cells, lacking)
+        more = of_resample + cell_of.take(rng.integers(total, size=len(of_resample)))
+        return (counts + np.bincount(more, minlength=size * cells).reshape(size, cells)).reshape(size, *rows.shape)
+
+    return draw
+
+
+def _groups_drawn(tally: ScoreTally, starts: NDArray[np.intp], rows: GroupedRows) -> Draw:
     """Whole groups, drawn with replacement."""
     from scipy import sparse
 
     keys = ordered_keys(as_doubles(rows.scores))
     place = len(tally) - np.searchsorted(tally.keys[::-1], keys, side="right")
-    cell = 2 * (np.searchsorted(starts, place, side="right") - 1) + rows.is_positive
+    cell = np.searchsorted(starts, place, side="right") - 1 + len(starts) * rows.is_positive
     groups = int(rows.group.max()) + 1
     if groups < 2:
         raise ValueError("all rows are of one group: nothing can be resampled")
-    by_group = sparse.csr_array((rows.weights, (rows.group, cell)), shape=(groups, 2 * len(starts)))
-    for first in range(0, resamples, CHUNK):
-        size = min(CHUNK, resamples - first)
+    by_cell = sparse.csr_array((rows.weights, (cell, rows.group)), shape=(2 * len(starts), groups))
+
+    def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
         drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)
-        yield np.asarray((by_group.T @ drawn.T).T).reshape(size, len(starts), 2)
+        return np.ascontiguousarray((by_cell @ drawn.T).T).reshape(size, 2, len(starts))
+
+    return draw

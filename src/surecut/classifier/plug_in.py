@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -29,7 +30,8 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from surecut._inputs import as_weights
+from surecut._inputs import as_scores, as_weights
+from surecut._labels import as_labels
 from surecut._matrices import is_sparse
 from surecut.classifier.outputs import (
     checked_indicators,
@@ -41,12 +43,13 @@ from surecut.classifier.outputs import (
 )
 from surecut.classifier.stratification import MultilabelSplit
 from surecut.constraints import ConstraintLike, parse_constraints
-from surecut.core.tally import ScoreTally
+from surecut.core.tally import tally_rows
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.metrics import Metric, get_metric
 from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
+from surecut.sources.arrays import ArraySource
 from surecut.tuning import tune as tuning
 from surecut.tuning.hulls import LabelHulls
 from surecut.tuning.labels import tune_thresholds
@@ -66,10 +69,19 @@ CERTIFYING_SHARE = 3 / 4
 
 
 class _Splits(NamedTuple):
-    """Which rows train and which tune, and whether the model is trained again on all rows."""
+    """Which rows train and which tune, and whether the model is trained again on all rows.
+
+    Where a model was fitted before, no rows train (None), and all tune (a slice).
+    """
 
     splits: list[tuple[Any, Any]]
     refit: bool
+
+    @property
+    def held_out(self) -> Any:
+        """The rows that tune, of all splits."""
+        (_, first), *others = self.splits
+        return np.concatenate([first, *(tune for _, tune in others)]) if self.splits[0][0] is not None else first
 
     def trained_on(self, rows: int) -> NDArray[np.intp] | None:
         """Some of the rows that trained the model that predicts; None where it was fitted before."""
@@ -147,7 +159,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     certificate_ : Certificate
         With `confidence`: limits for the metric's value on new rows.
     hull_ : Hull or LabelHulls
-        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics.
+        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is made when it is asked
+        for, or when the classifier is copied or pickled; until then the classifier holds scores, labels and weights of
+        the tuning rows in memory (9 to 17 bytes for each score of float64).
     estimator_, classes_
         The fitted model and its classes.
 
@@ -164,6 +178,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     >>> model.retarget("f0.5").best_threshold_ > model.best_threshold_
     True
     """
+
+    _hull: Any  # a hull, or a function that makes it
 
     def __init__(
         self,
@@ -220,10 +236,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.average is not None:
             raise ValueError(f"average={self.average!r} is for targets with a column per label, but y is one column")
         X, y = indexable(X, y)
-        y = _checked_target(y)
+        y, classes, share = _checked_target(y)
         if self.pos_label is None:
-            classes, counts = np.unique(y, return_counts=True)
-            warn_of_assumed_positive(classes, counts[1] / len(y), self._metrics(metric))
+            warn_of_assumed_positive(classes, share, self._metrics(metric))
         request = self._request(metric)
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
@@ -239,33 +254,34 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         )
         self._set_estimator(results[0][0], X, y, routed, plan)
 
-        held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
-        scores = np.concatenate([scores for _, scores in results])
-        kept_aside = self._kept_aside(y[held_out], None if groups is None else groups[held_out])
+        # Copies: of the arrays that were given, or that the model returns, nothing may change before there is a hull.
+        scores = as_scores(np.concatenate([scores for _, scores in results]))
+        is_positive = y == self._positive()
+        truth = is_positive[plan.held_out]
+        weight = None if weights is None else np.array(weights[plan.held_out])
+        group = None if groups is None else groups[plan.held_out]
+        kept_aside = None if self.confidence is None else self._kept_aside(truth, group)
 
-        def tally_of(rows: Any) -> ScoreTally:
-            chosen = held_out[rows]
-            weight = None if weights is None else weights[chosen]
-            return ScoreTally.from_scores(y[chosen] == self._positive(), scores[rows], sample_weight=weight)
+        def chosen(column: Any, rows: Any) -> Any:
+            return column if column is None or rows is None else column[rows]
 
-        tally = tally_of(~kept_aside)
-        if self.prior is not None:
-            tally = tally.with_prior(self.prior)
-        (cut,) = tuning.tune(tuning.TalliedRows(tally), replace(request, pos_label=self._positive()))
+        tunes = None if kept_aside is None else ~kept_aside
+        columns = chosen(scores, tunes), chosen(truth, tunes), chosen(weight, tunes)
+        source = ArraySource(columns[0], as_labels(columns[1]), columns[2])
+        (cut,) = tuning.tune(source, replace(request, pos_label=self._positive()))
         cut = cut.with_sample(out_of_fold=plan.refit)
-        seen = (*cut.seen, *self._trained_on(X, y == self._positive(), plan))
-        self._set_cut(cut.with_sample(seen=seen), tally.hull)
+        seen = (*cut.seen, *self._trained_on(X, is_positive, plan))
+        self._set_cut(cut.with_sample(seen=seen), functools.partial(_hull_of, *columns, self.prior))
         if self.confidence is not None:
             from surecut.certificates.certifying import certificate
 
-            certifying = held_out[kept_aside]
             self.certificate_ = certificate(
                 self.cut_,
-                y[certifying] == self._positive(),
-                scores[kept_aside],
-                sample_weight=None if weights is None else weights[certifying],
+                chosen(truth, kept_aside),
+                chosen(scores, kept_aside),
+                sample_weight=chosen(weight, kept_aside),
                 weights=self.weights,
-                groups=None if groups is None else groups[certifying],
+                groups=chosen(group, kept_aside),
                 confidence=self.confidence,
                 held_out=True,
             )
@@ -300,10 +316,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
         )
         self._set_estimator(results[0][0], X, y, routed, plan)
-        held_out = np.concatenate([np.asarray(tune) for _, tune in plan.splits])
+        # Copies, as for one label.
         scores = np.concatenate([scores for _, scores in results])
-        truth, held_weights = y[held_out], None if weights is None else weights[held_out]
-        truth = truth.toarray() if is_sparse(truth) else truth
+        truth, held_weights = y[plan.held_out], None if weights is None else np.array(weights[plan.held_out])
+        truth = truth.toarray() if is_sparse(truth) else np.array(truth)
         cut = tune_thresholds(
             truth,
             scores,
@@ -316,7 +332,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.sparse_output_ = is_sparse(y)
         seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
         cut = cut.with_sample(out_of_fold=plan.refit, seen=seen)
-        self._set_cut(cut, LabelHulls.of(truth, scores, held_weights, names))
+        self._set_cut(cut, functools.partial(LabelHulls.of, truth, scores, held_weights, names))
         return self
 
     def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Splits) -> None:
@@ -376,12 +392,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
 
     def _kept_aside(self, y: NDArray[Any], groups: NDArray[Any] | None) -> NDArray[np.bool_]:
-        """Which of the rows that did not train certify, and do not tune; none where no confidence is asked for."""
+        """Which of the rows that did not train certify, and do not tune."""
         kept = np.zeros(len(y), dtype=bool)
-        if self.confidence is not None:
-            kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
-            splitter = kind(n_splits=1, test_size=CERTIFYING_SHARE, random_state=self.random_state)
-            kept[next(splitter.split(y, y, groups))[1]] = True
+        kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+        splitter = kind(n_splits=1, test_size=CERTIFYING_SHARE, random_state=self.random_state)
+        kept[next(splitter.split(y, y, groups))[1]] = True
         return kept
 
     def _request(self, metric: Metric) -> Request:
@@ -482,9 +497,25 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         return tags
 
-    def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls) -> None:
+    @property
+    def hull_(self) -> Any:
+        """The ROC hull of the tuning rows, or the hulls of many labels: made when it is asked for."""
+        if "_hull" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no hull_ before it is fitted")
+        hull = self._hull
+        if callable(hull):
+            self._hull = hull = hull()
+        return hull
+
+    def __getstate__(self) -> Any:
+        """What is pickled and copied: the hull, and not the rows that it is made from."""
+        if "_hull" in vars(self):
+            self.hull_  # noqa: B018  # makes it
+        return super().__getstate__()
+
+    def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]) -> None:
         self.cut_: Any = cut
-        self.hull_: Any = hull
+        self._hull = hull
         self.best_score_ = cut.value
         if isinstance(cut, MultilabelCut):
             self.thresholds_ = cut.thresholds
@@ -516,14 +547,14 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> _Splits:
         if self.refit not in (True, False, "auto"):
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}")
-        everything = np.arange(_num_samples(X))
         if isinstance(self.cv, str) and self.cv != "prefit":
             raise ValueError(f"cv must be a number, a share, a splitter, splits or 'prefit', got {self.cv!r}")
         if isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator):
             if self.refit is True:
                 raise ValueError("a model that is fitted already is not fitted again: leave refit at 'auto'")
             check_is_fitted(self.estimator)
-            return _Splits([(None, everything)], refit=False)
+            return _Splits([(None, slice(None))], refit=False)
+        everything = np.arange(_num_samples(X))
         splits = [
             (everything[train], everything[tune]) for train, tune in self._splitter(y).split(X, y, **split_params)
         ]
@@ -581,9 +612,12 @@ def _check_split(train: NDArray[Any], tune: NDArray[Any], groups: NDArray[Any] |
         )
 
 
-def _checked_target(y: Any) -> NDArray[Any]:
+def _checked_target(y: Any) -> tuple[NDArray[Any], NDArray[Any], float]:
+    """A target of two classes, these classes, and the share of the second one."""
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
+    if (found := _two_whole_numbers(y)) is not None:
+        return y, *found
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
@@ -591,10 +625,28 @@ def _checked_target(y: Any) -> NDArray[Any]:
             f"Only binary classification is supported. The type of the target is {kind}. For several classes tune each "
             "against the rest: OneVsRestClassifier(PlugInClassifier(estimator))"
         )
-    classes = np.unique(y)
+    classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"a cut needs rows of two classes, but y holds one class or none: {classes.tolist()}")
-    return np.asarray(y)
+    return np.asarray(y), classes, counts[1] / len(y)
+
+
+def _two_whole_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], float] | None:
+    """The classes and the share of the second one, if they are two whole numbers, as most are: without a sort."""
+    if y.dtype.kind not in "biuf" or not len(y):
+        return None
+    classes = np.array([y.min(), y.max()])
+    low, high = (np.count_nonzero(y == one) for one in classes)
+    is_known = low + high == len(y) and classes[0] < classes[1] and (classes == np.rint(classes)).all()
+    return (classes, high / len(y)) if is_known else None
+
+
+def _hull_of(
+    scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None, prior: float | None
+) -> Hull:
+    """The hull of validation rows, which are checked."""
+    tally = tally_rows(scores, is_positive, weights)
+    return (tally if prior is None else tally.with_prior(prior)).hull
 
 
 def _fit_and_score(
@@ -614,7 +666,7 @@ def _fit_and_score(
             "a split without rows of both classes cannot train"
         )
     positive = model.classes_[1] if pos_label is None else _position_checked(pos_label, model.classes_)
-    return model, _positive_scores(model, _safe_indexing(X, tune), response_method, positive)
+    return model, _positive_scores(model, _rows_of(X, train, tune), response_method, positive)
 
 
 def _fit_and_score_labels(
@@ -634,7 +686,12 @@ def _fit_and_score_labels(
                 f"{name} takes one label at a time ({error}): wrap it, OneVsRestClassifier({name}()) or "
                 f"MultiOutputClassifier({name}())"
             ) from error
-    return model, label_scores(model, _safe_indexing(X, tune), response_method, y.shape[1])
+    return model, label_scores(model, _rows_of(X, train, tune), response_method, y.shape[1])
+
+
+def _rows_of(X: Any, train: Any, tune: Any) -> Any:
+    """The rows that tune: all of them, as they are, where none trains."""
+    return X if train is None else _safe_indexing(X, tune)
 
 
 def _distances(scores: NDArray[np.float64], thresholds: Any) -> NDArray[np.float64]:

@@ -62,7 +62,10 @@ def reaches(scores: Any, threshold: Any) -> NDArray[np.bool_]:
     >>> reaches(np.array([0.25, np.inf, np.nan]), 0.25), reaches(np.array([0.25, np.inf]), np.inf)
     (array([ True,  True, False]), array([False, False]))
     """
-    return np.asarray((np.asarray(scores, dtype=np.float64) >= threshold) & (np.asarray(threshold) < np.inf))
+    reached = np.asarray(np.asarray(scores, dtype=np.float64) >= threshold)
+    if isinstance(threshold, float) and threshold < INF:  # what is left out here takes longer than one score
+        return reached
+    return np.asarray(reached & (np.asarray(threshold) < np.inf))
 
 
 def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:

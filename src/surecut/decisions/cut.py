@@ -132,10 +132,11 @@ class Cut:
         >>> cut.predict([0.3, float("nan")], missing="negative")
         array([ True, False])
         """
-        check_missing(missing, "error", "negative")
         column = as_scores(scores, name="scores", may_be_empty=True)
         if missing == "error":
             require_no_nan(column, name="scores", way_out='drop or fill these rows, or pass missing="negative"')
+        else:
+            check_missing(missing, "error", "negative")
         return reaches(column, self.threshold)
 
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
