@@ -288,10 +288,11 @@ class EngineRows:
 
     def _labels_in(self, answer: nw.DataFrame[Any]) -> list[Any]:
         """The distinct labels: the lowest and the highest of each class, if these are all there are."""
-        labelled = answer.filter(nw.col(KIND) <= LABELLED)
+        kinds = answer.group_by(KIND, FIRST_LABEL, LAST_LABEL).agg(nw.len())  # of millions of groups few are left
+        labelled = kinds.filter(nw.col(KIND) <= LABELLED)
         is_positive = nw.col(KIND).is_in([RowKind.POSITIVE, RowKind.POSITIVE_WITHOUT_WEIGHT])
         positives, others = (
-            {label for name in (FIRST_LABEL, LAST_LABEL) for label in self._plain(labelled.filter(own)[name].unique())}
+            {label for name in (FIRST_LABEL, LAST_LABEL) for label in self._plain(labelled.filter(own)[name])}
             for own in (is_positive, ~is_positive)
         )
         if len(others) < 2:
@@ -552,8 +553,7 @@ class EngineGroups(LabelSource):
 
         def add(_: None, batch: nw.DataFrame[Any]) -> None:
             weights = batch[WEIGHT].to_numpy() if self.weighted else None
-            group, scores, is_positive = self._columns(batch)
-            rows.add(2 * group + is_positive, scores, weights)
+            rows.add(*self._columns(batch), weights)
 
         with self._numbered() as stream:
             on_stream(stream, lambda: None, add, self.settings.available_cores)
@@ -562,18 +562,19 @@ class EngineGroups(LabelSource):
 
     @contextmanager
     def _numbered(self) -> Iterator[Iterator[nw.DataFrame[Any]]]:
-        """All rows in batches, with the numbers of their groups."""
+        """All rows in batches: twice the number of their group, and 1 more if positive, and their score."""
         weight = [WEIGHT] if self.weighted else []
         with table_beside(self.engine.frame, self.table) as beside:
             joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner")
-            yield batches_of(joined.select(GROUP, SCORE, KIND, *weight))
+            place = nw.col(GROUP).cast(nw.Int64) * 2 + nw.col(KIND)
+            yield batches_of(joined.select(place.alias(GROUP), SCORE, *weight))
 
-    def _columns(self, batch: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Groups, scores and classes of a batch; scores as the rows of an array have them."""
-        group, scores, kind = (batch[name].to_numpy() for name in (GROUP, SCORE, KIND))
+    def _columns(self, batch: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The numbers of a batch, and its scores as the rows of an array have them."""
+        scores = batch[SCORE].to_numpy()
         if self.dtype == np.float64:
             scores = np.where(scores == LARGEST, np.inf, scores)
-        return group.astype(np.int64, copy=False), scores, kind == RowKind.POSITIVE
+        return _numbers(batch, GROUP), scores
 
     def checksums(self) -> NDArray[np.uint64]:
         return self._named[0]
@@ -604,7 +605,8 @@ class EngineGroups(LabelSource):
         kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
         with self._numbered() as stream:
             for batch in stream:
-                group, scores, is_positive = self._columns(batch)
+                place, scores = self._columns(batch)
+                group, is_positive = place >> 1, place % 2 == 1
                 np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
                 for one in np.intersect1d(chosen, group).tolist():
                     own, so_far = group == one, kept[one]
@@ -720,7 +722,7 @@ def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(answer: nw.DataFrame[Any], column: str) -> NDArray[np.int64]:
-    return np.asarray(answer[column].to_numpy().astype(np.int64))
+    return np.asarray(answer[column].to_numpy().astype(np.int64, copy=False))
 
 
 def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:

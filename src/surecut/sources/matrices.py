@@ -383,7 +383,7 @@ class LabelRuns(LabelSource):
         return self.entry_weights is not None
 
     def blocks(self) -> list[slice]:
-        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * self.settings.entries_at_once))
+        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 2 * self.settings.entries_at_once))
         edges = np.unique(np.concatenate(([0], ends, [len(self.absent)])))
         return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
