@@ -200,8 +200,8 @@ def measure_spark_groups(path: str) -> dict[str, float]:
 
     from surecut import tune_frame
 
-    group = functions.pmod(functions.hash("score"), functions.lit(SPARK_GROUPS))
-    frame = spark_session().read.parquet(path).withColumn("grp", group)
+    rows = spark_session().read.parquet(path)
+    frame = rows.withColumn("grp", functions.pmod(functions.hash("score"), functions.lit(SPARK_GROUPS)))
 
     def tuned(**by: str) -> float:
         return seconds(lambda: tune_frame(frame, label="label", score="score", **by))
