@@ -109,7 +109,7 @@ class Settings:
     shipped: int = 1 << 17
     shipped_by_group: int = 1 << 22
     shipped_each: int = 16
-    grouped_bytes: int = 1 << 29
+    grouped_bytes: int = 1 << 28
     engine_bins: int = 1 << 21
     broadcast: int = 1 << 21
     duckdb_memory: str = "700MB"
