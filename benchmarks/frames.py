@@ -1,13 +1,14 @@
 """tune_frame beside the engines' own sums, at 10⁶ to 10⁸ rows of Parquet, and beside Spark's own threshold search.
 
-Parts are measured one at a time (``--part files``, ``--part growth``, ``--part spark``, ``--part groups``,
-``--part sketch``; all by default) and kept in ``results/frames.json``; ``results/frames.md`` and the plot are written
-from there. Data is drawn once and kept outside the repo, in ``--data``.
+Parts are measured one at a time (``--part files``, ``--part growth``, ``--part spark``, ``--part spark-groups``,
+``--part groups``, ``--part sketch``; all by default) and kept in ``results/frames.json``; ``results/frames.md`` and the
+plot are written from there. Data is drawn once and kept outside the repo, in ``--data``.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -28,7 +29,10 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 TURNS = 5
 BLOCK = 1 << 20
 SPARK_ROWS = 10_000_000
-GROUPS = (1_000, 1_000_000)
+GROUPS = {1_000: (6, 575), 1_000_000: (10, 1214)}
+"""Groups in DuckDB, and what is aimed at: times DuckDB's own GROUP BY, and MiB."""
+SPARK_GROUPED_ROWS = 50_000_000
+SPARK_GROUPS = 12
 
 
 def draw(random: np.random.Generator, rows: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -117,15 +121,19 @@ def peak_memory() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
-def measure_spark(path: str) -> dict[str, Any]:
-    """tune_frame on Spark, and MLlib's F-measure by threshold with its 1,000 bins, on the same rows."""
+def spark_session() -> Any:
     from pyspark.sql import SparkSession
-
-    from surecut import tune_frame, tune_threshold
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "4g").config("spark.log.level", "ERROR")
-    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+
+
+def measure_spark(path: str) -> dict[str, Any]:
+    """tune_frame on Spark, and MLlib's F-measure by threshold with its 1,000 bins, on the same rows."""
+    from surecut import tune_frame, tune_threshold
+
+    spark = spark_session()
     frame = spark.read.parquet(path)
 
     def ours() -> Any:
@@ -152,39 +160,57 @@ def measure_spark(path: str) -> dict[str, Any]:
     }
 
 
-def measure_groups(path: str) -> dict[str, Any]:
-    """A threshold for each of a thousand, and of a million groups of ten million rows, in DuckDB."""
+def grouped(path: str, groups: int) -> Any:
+    """The rows of a file in DuckDB, in so many groups."""
     import duckdb
 
+    return duckdb.connect().sql(f"SELECT *, hash(score) % {groups} AS grp FROM '{path}'")
+
+
+def measure_groups(path: str, groups: int) -> dict[str, Any]:
+    """Interleaved medians: a threshold for each group in DuckDB, and DuckDB's own count and sum by group."""
     from surecut import tune_frame
-    from surecut.sources.engines import EngineRows
 
-    counted, answers = EngineRows.counted, []
+    rows = grouped(path, groups)
 
-    def noted(self: Any, frame: Any, *by: str) -> Any:
-        answer = counted(self, frame, *by)
-        answers.append(len(answer))
-        return answer
+    def ours() -> Any:
+        return tune_frame(rows, label="label", score="score", by="grp")
 
-    EngineRows.counted = noted  # type: ignore[method-assign]
-    found: dict[str, Any] = {}
-    for groups in GROUPS:
-        rows = duckdb.connect().sql(f"SELECT *, hash(score) % {groups} AS grp FROM '{path}'")
-        answers.clear()
-        taken, cut = timed(lambda rows=rows: tune_frame(rows, label="label", score="score", by="grp"))
-        peak = peak_memory()
+    def theirs() -> Any:
+        return rows.query("frame", "SELECT grp, count(*), sum(score) FROM frame GROUP BY grp").to_arrow_table()
 
-        def engine(rows: Any = rows) -> Any:
-            return rows.aggregate("grp, count(*), sum(score)").fetchnumpy()
+    cut = ours()
+    theirs()
+    turns = [(seconds(ours), seconds(theirs)) for _ in range(TURNS)]
+    mine, own = (statistics.median(times) for times in zip(*turns, strict=True))
+    return {"groups": len(cut), "seconds": mine, "own": own}
 
-        found[f"{groups:,}"] = {
-            "seconds": taken,
-            "group_by": min(seconds(engine) for _ in range(2)),
-            "groups": len(cut),
-            "largest_answer": max(answers),
-            "shipped": sum(answers),
-            "peak": peak,
-        }
+
+def measure_groups_memory(path: str, groups: int) -> dict[str, float]:
+    """The high-water mark of a process that does nothing but tune by group, in MiB."""
+    from surecut import tune_frame
+
+    tune_frame(grouped(path, groups), label="label", score="score", by="grp")
+    return {"peak": peak_memory()}
+
+
+def measure_spark_groups(path: str) -> dict[str, float]:
+    """tune_frame on Spark with and without groups, and Spark's own count and sum by group; the second turn of two."""
+    from pyspark.sql import functions
+
+    from surecut import tune_frame
+
+    rows = spark_session().read.parquet(path)
+    frame = rows.withColumn("grp", functions.pmod(functions.hash("score"), functions.lit(SPARK_GROUPS)))
+
+    def tuned(**by: str) -> float:
+        return seconds(lambda: tune_frame(frame, label="label", score="score", **by))
+
+    def own() -> Any:
+        return frame.groupBy("grp").agg(functions.count("*"), functions.sum("score")).collect()
+
+    for _ in range(2):  # in the first one Java compiles
+        found = {"whole": tuned(), "seconds": tuned(by="grp"), "own": seconds(own)}
     return found
 
 
@@ -209,13 +235,16 @@ def measure_sketch(path: str) -> dict[str, float]:
     }
 
 
-MEASURES = {
+MEASURES: dict[str, Callable[[str], dict[str, Any]]] = {
     "file": measure_file,
     "memory": measure_memory,
     "spark": measure_spark,
-    "groups": measure_groups,
+    "spark-groups": measure_spark_groups,
     "sketch": measure_sketch,
 }
+for _groups in GROUPS:
+    MEASURES[f"groups-{_groups}"] = functools.partial(measure_groups, groups=_groups)
+    MEASURES[f"groups-{_groups}-memory"] = functools.partial(measure_groups_memory, groups=_groups)
 
 
 def probe(name: str, path: str) -> dict[str, Any]:
@@ -236,10 +265,15 @@ def run(part: str, folder: Path, kind: str | None, rows: int | None) -> dict[str
     if part == "growth":
         sizes = [rows] if rows else SIZES[:-1]  # the largest are those of the part "files"
         return {f"{one} {size}": probe("file", parquet(folder, size, one)) for size in sizes for one in kinds}
+    if part == "groups":
+        path = parquet(folder, SPARK_ROWS, "easy")
+        return {f"{one}": probe(f"groups-{one}", path) | probe(f"groups-{one}-memory", path) for one in GROUPS}
+    if part == "spark-groups":
+        return {"easy": probe(part, parquet(folder, SPARK_GROUPED_ROWS, "easy"))}
     return {"easy": probe(part, parquet(folder, SPARK_ROWS, "easy"))}
 
 
-PARTS = ("files", "growth", "spark", "groups", "sketch")
+PARTS = ("files", "growth", "spark", "spark-groups", "groups", "sketch")
 
 
 def with_largest(found: dict[str, Any]) -> dict[str, Any]:
@@ -263,6 +297,17 @@ def summary(found: dict[str, Any]) -> str:
         name = f"{SPARK_ROWS:,} rows on Spark: MLlib's time over ours"
         rows.append((name, "at least 10", f"{ratio:.0f}", ratio >= 10))
         rows.append(("the same: exact", "yes", "yes" if spark["is_exact"] else "no", spark["is_exact"]))
+    if spark := found.get("spark-groups", {}).get("easy"):
+        ratio = spark["seconds"] / spark["whole"]
+        name = f"{SPARK_GROUPED_ROWS:,} rows on Spark in {SPARK_GROUPS} groups: times the same without groups"
+        rows.append((name, "at most 3", f"{ratio:.1f}", ratio <= 3))
+    for groups, (times, peak) in GROUPS.items():
+        if one := found.get("groups", {}).get(f"{groups}"):
+            ratio = one["seconds"] / one["own"]
+            name = f"{SPARK_ROWS:,} rows in DuckDB in {groups:,} groups: times its own GROUP BY"
+            rows.append((name, f"at most {times}", f"{ratio:.1f}", ratio <= times))
+            name = "the same: peak memory of the process, MiB"
+            rows.append((name, f"at most {peak}", f"{one['peak']:.0f}", one["peak"] <= peak))
     if sketch := found.get("sketch", {}).get("easy"):
         millions = sketch["rows_per_second"] / 1e6
         rows.append(("ScoreSketch: million rows per second", "at least 10", f"{millions:.0f}", millions >= 10))
@@ -314,18 +359,25 @@ def report(found: dict[str, Any]) -> str:
             f"{spark['mllib'] / spark['warm']:.0f} times as long (target: 10). Threshold and value of `tune_frame` are "
             f"those of `tune_threshold` on the collected rows: {'yes' if spark['is_exact'] else 'NO'}.",
         ]
-    if groups := found.get("groups", {}).get("easy"):
+    if spark := found.get("spark-groups", {}).get("easy"):
+        lines += [
+            f"## A threshold per group: {SPARK_GROUPED_ROWS:,} rows in {SPARK_GROUPS} groups on Spark `local[2]`",
+            "| | seconds |\n|---|---:|\n"
+            f"| `tune_frame` | {spark['whole']:.1f} |\n| `tune_frame(by=)` | {spark['seconds']:.1f} |\n"
+            f"| Spark's own count and sum by group | {spark['own']:.1f} |",
+            "One turn each, after one in which Java compiles.",
+        ]
+    if groups := found.get("groups"):
         lines += [
             f"## A threshold per group: {SPARK_ROWS:,} rows in DuckDB",
-            "| groups | seconds | rows in the largest answer | rows shipped in all | peak memory of the process |\n"
+            "| groups | tune_frame | `SELECT key, count(*), sum(score) GROUP BY key` | ratio | peak memory |\n"
             "|---:|---:|---:|---:|---:|\n"
             + "\n".join(
-                f"| {one['groups']:,} | {one['seconds']:.0f} | {one['largest_answer']:,} | {one['shipped']:,} | "
-                f"{one['peak']:.0f} MiB |"
+                f"| {one['groups']:,} | {one['seconds']:.2f} s | {one['own']:.2f} s | "
+                f"{one['seconds'] / one['own']:.1f}× | {one['peak']:.0f} MiB |"
                 for one in groups.values()
             ),
-            "One turn each, the second in the process of the first. Bound: an answer has at most one row per group, "
-            "occupied bin and class; where the frame has no more than 4 million rows, or 16 per group, its rows.",
+            "Memory is that of a process that does nothing but tune once.",
         ]
     if sketch := found.get("sketch", {}).get("easy"):
         lines += [

@@ -41,7 +41,7 @@ NPV = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 
 TP_OVER_FP = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0), name="tp/fp")
 TN_OVER_FP = LinearFractional.from_cells(numerator=(0, 0, 0, 1), denominator=(0, 1, 0, 0), name="tn/fp")
 
-FEW_BINS = {"shipped": 8, "shipped_by_group": 8, "shipped_each": 1, "engine_bins": 64}
+FEW_BINS = {"grouped_bytes": 0, "shipped": 8, "shipped_by_group": 8, "shipped_each": 1, "engine_bins": 64}
 """Settings with which an engine counts few rows in bins, as it does millions."""
 
 

@@ -443,7 +443,7 @@ def draw_groups(*parts: str) -> Draw:
         labels = np.concatenate([draw_labels(random, scores[groups == i], wanted) for i in range(len(sizes))])
         order = random.permutation(len(groups))
         kind, weights = draw_weights(random, len(groups), zeros=False, wanted=wanted)
-        settings = draw_settings(random, *parts)
+        settings = draw_settings(random, *parts, *(("bins",) if random.random() < 0.5 else ()))
         return Data(labels[order], scores[order], weights, groups[order], family, kind, settings)
 
     return draw
@@ -753,7 +753,7 @@ PATHS: dict[str, Path] = {
         without=NO_ENGINE_HAS,
     ),
     "groups": Path(
-        draw_groups("grouped"),
+        draw_groups("grouped", "sources"),
         checked_labels(by_groups),
         written(FRAME),
         0.3,

@@ -56,6 +56,7 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
         }
     if "grouped" in parts:
         settings |= {
+            "grouped_bytes": one_of(0, 1 << 20),
             "shipped": one_of(2, 8),
             "shipped_by_group": one_of(2, 8),
             "shipped_each": one_of(0, 1),

@@ -20,7 +20,11 @@ polars = pytest.importorskip("polars")
     ids=["macro-at once", "macro-coarse bins", "macro-fine bins", "micro-coarse bins"],
 )
 def test_groups_have_the_cuts_of_their_own_rows(engine, average, bins, make, same):
-    sizes = {} if bins is None else {"shipped_by_group": 50, "shipped_each": 1, "shipped": 50, "engine_bins": bins}
+    sizes = (
+        {}
+        if bins is None
+        else {"grouped_bytes": 0, "shipped_by_group": 50, "shipped_each": 1, "shipped": 50, "engine_bins": bins}
+    )
     frame = make.groups(1000)
     columns = {"label": "label", "score": "score", "by": ["key", "part"]}
     with using(**sizes):
@@ -35,7 +39,7 @@ def test_groups_under_a_constraint(make, same):
     frame.loc[frame.index[:9], "label"] = 1
     frame = frame[~((frame["key"] == "a") & (frame["part"] == 1))]
     options = {"metric": "recall", "constraint": "precision>=0.4"}
-    with using(shipped_by_group=50, shipped_each=1, engine_bins=64):
+    with using(grouped_bytes=0, shipped_by_group=50, shipped_each=1, engine_bins=64):
         cut = tune_frame(polars.from_pandas(frame), label="label", score="score", by=["key", "part"], **options)
     same.groups(cut, make.cuts_of_groups(frame, **options))
 
@@ -110,7 +114,7 @@ def assert_some_groups_same(cut, frame, groups, same):
 def test_bins_of_groups_are_divided_until_few_rows_are_unresolved(name, engine_named, shipped, same):
     groups, rows = 20, 100_000
     frame = long_table(groups, rows)
-    with using(shipped_by_group=1000, shipped_each=1, engine_bins=1 << 12):
+    with using(grouped_bytes=0, shipped_by_group=1000, shipped_each=1, engine_bins=1 << 12):
         cut = tune_frame(engine_named(name)(frame.to_pandas()), label="label", score="score", by="group")
     assert_some_groups_same(cut, frame, range(groups), same)
     divisions = [answer for by, answer in shipped if by == (ENTRY, BIN)]
@@ -124,7 +128,7 @@ def test_bins_of_groups_are_divided_until_few_rows_are_unresolved(name, engine_n
 def test_divided_bins_hold_hard_scores_too(family, sample_of, same):
     sample = sample_of(family, 400)
     frame = polars.DataFrame({"group": np.arange(400) % 2, "score": sample.scores, "label": sample.labels})
-    with using(shipped_by_group=16, shipped_each=1, engine_bins=8):
+    with using(grouped_bytes=0, shipped_by_group=16, shipped_each=1, engine_bins=8):
         cut = tune_frame(frame, label="label", score="score", by="group")
     assert_some_groups_same(cut, frame, (0, 1), same)
 
@@ -137,7 +141,7 @@ def test_groups_that_change_between_queries_are_noticed(at_once, what):
     columns = {"g": "range % 7", "label": "(range % 3 = 0)::INT", "score": "sqrt(range % 1013)"}
     columns |= {what: {"g": "floor(random() * 7)", "label": "(random() < 0.3)::INT", "score": "random()"}[what]}
     query = f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in columns.items())} FROM range(20000)"
-    sizes = {} if at_once else {"shipped_by_group": 100, "shipped_each": 1, "engine_bins": 64}
+    sizes = {} if at_once else {"grouped_bytes": 0, "shipped_by_group": 100, "shipped_each": 1, "engine_bins": 64}
     with using(**sizes), pytest.raises(SourceChangedError, match="persist it first"):
         tune_frame(duckdb.connect().sql(query), label="label", score="score", by="g")
 

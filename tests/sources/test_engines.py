@@ -11,13 +11,14 @@ import sys
 import warnings
 from dataclasses import replace
 
+import narwhals.stable.v2 as nw
 import pytest
 
 from engines import start_without_fork
 from surecut import apply_frame, certify, tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
-from surecut.sources.engines import BIN, ENTRY
+from surecut.sources.engines import BIN, ENTRY, EngineGroups, EngineRows
 
 ibis = pytest.importorskip("ibis")
 
@@ -37,7 +38,7 @@ def check_cluster(held, sample_of, make, same, families=HARD_TO_SHIP):
     with using(shipped=16, engine_bins=16, fine=4):
         same.contract(held, sample_of("outliers", 300), weightings=("unweighted",))
     frame = make.groups(300)
-    with using(shipped_by_group=20, shipped_each=1, engine_bins=16):
+    with using(grouped_bytes=0, shipped_by_group=20, shipped_each=1, engine_bins=16):
         cut = tune_frame(held(frame), label="label", score="score", by=["key", "part"])
     same.groups(cut, make.cuts_of_groups(frame))
     return held(frame), cut
@@ -63,6 +64,42 @@ def test_spark_gives_the_same_cut(spark, sample_of, make, same, shipped):
         applied = apply_frame(frame, cut, score="score", by=["key", "part"]).toPandas()
     assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
     assert (ENTRY, BIN) in [by for by, _ in shipped]  # bins of groups were divided
+
+
+def test_spark_joins_without_a_sort_and_without_computing_bins_twice(spark, make, monkeypatch, tmp_path):
+    """A table of ours is sent to the workers, and no filter computes the bins from the columns of the frame."""
+    plans, counted = [], EngineRows.counted
+
+    def noted(self, frame, *by):
+        plans.append(nw.to_native(frame)._jdf.queryExecution().executedPlan().toString())
+        return counted(self, frame, *by)
+
+    monkeypatch.setattr(EngineRows, "counted", noted)
+    with warnings.catch_warnings(), using(shipped=16, shipped_by_group=20, shipped_each=1, engine_bins=16, fine=4):
+        warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
+        spark.createDataFrame(make.groups(300)).write.parquet(str(tmp_path / "rows"))
+        frame = spark.read.parquet(str(tmp_path / "rows"))
+        for by in (None, "key"):
+            tune_frame(frame, label="label", score="score", by=by)
+    joining = [plan for plan in plans if "Join" in plan]
+    assert len(joining) > 2
+    for plan in joining:
+        assert "BroadcastHashJoin" in plan
+        assert "SortMergeJoin" not in plan
+        assert not any("Filter" in line and "FLOOR" in line for line in plan.splitlines())
+
+
+def test_spark_asks_for_some_rows_of_groups_only_once(spark, make, monkeypatch):
+    asked = []
+    monkeypatch.setattr(EngineGroups, "_lowest", lambda self, chosen: asked.append(chosen))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
+        frame = spark.createDataFrame(make.groups(3000))
+        for sizes in ({}, {"shipped_by_group": 20, "shipped_each": 1}):
+            with using(**sizes):
+                cut = tune_frame(frame, label="label", score="score", by="key")
+            assert len(cut.seen[0]) > 100
+    assert not asked
 
 
 def test_spark_and_its_sql_take_a_missing_score_for_negative(spark):

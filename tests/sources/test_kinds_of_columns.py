@@ -15,7 +15,7 @@ from surecut.core.settings import using
 from surecut.sources import engines
 from surecut.sources.batches import BatchSource, _without_overlap
 from surecut.sources.columns import Columns
-from surecut.sources.engines import EngineGroups, EngineRows
+from surecut.sources.engines import SCORE, EngineGroups, EngineRows
 
 duckdb = pytest.importorskip("duckdb")
 ibis = pytest.importorskip("ibis")
@@ -168,11 +168,12 @@ def test_groups_that_were_not_there_before_are_noticed():
         return EngineGroups(EngineRows(nw.from_native(duckdb.connect().from_arrow(table)).lazy(), columns))
 
     before, after = groups([1, 2]), groups([2, 3])
-    assert sorted(before.number_of(before._counted).tolist()) == [0, 1]
+    assert before.number_of(before.table).tolist() == [0, 1]
     with pytest.raises(SourceChangedError, match="persist it first"):
-        before.number_of(after._counted)
+        before.number_of(after.table)
+    answer = after.engine.counted(after.engine.valid, SCORE)
     with pytest.raises(SourceChangedError):
-        engines.entries_of(after._counted[:0], np.zeros(0, dtype=np.int64), 1, False)
+        engines.entries_of(answer[:0], np.zeros(0, dtype=np.int64), 1, False)
 
 
 def test_ranges_that_overlap_are_read_once():

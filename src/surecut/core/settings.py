@@ -63,8 +63,12 @@ class Settings:
         many it keeps at most.
     shipped, shipped_by_group, shipped_each
         So many rows may be fetched from an engine by distinct score; with groups, and for each group.
+    grouped_bytes
+        With groups, the rows of a frame that can be streamed are read into memory, if they need no more.
     engine_bins
         First bins of all groups in an engine together, as far as one bin per octave allows, and parts of bins.
+    broadcast
+        A table of no more rows is sent to every worker of Spark, to be joined where the rows are.
     duckdb_memory
         What an embedded DuckDB may keep in memory before it writes temporary files, in its own notation.
     fine
@@ -105,7 +109,9 @@ class Settings:
     shipped: int = 1 << 17
     shipped_by_group: int = 1 << 22
     shipped_each: int = 16
+    grouped_bytes: int = 1 << 28
     engine_bins: int = 1 << 21
+    broadcast: int = 1 << 21
     duckdb_memory: str = "700MB"
     fine: int = 1024
     parts_each: int = 4

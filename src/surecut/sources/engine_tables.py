@@ -26,7 +26,7 @@ def table_beside(frame: nw.LazyFrame[Any], table: nw.DataFrame[Any]) -> Iterator
 
         with tempfile.TemporaryDirectory() as folder:  # a relation does not tell its connection, but can read a file
             path = Path(folder) / "table.parquet"
-            pyarrow.parquet.write_table(table.to_arrow(), path)
+            pyarrow.parquet.write_table(table.to_arrow(), path, compression="none", use_dictionary=False)
             query = f"SELECT * FROM read_parquet({literal(str(path))})"
             yield nw.from_native(nw.to_native(frame).query("surecut_frame", query))
     else:
@@ -149,12 +149,13 @@ def _text(value: Any) -> str:
 def _in_engine_of(frame: Any, table: nw.DataFrame[Any]) -> Any:
     engine = frame.implementation
     if engine.is_pyspark() or engine.is_pyspark_connect():
-        return nw.from_native(nw.to_native(frame).sparkSession.createDataFrame(table.to_pandas()))
+        own = nw.to_native(frame).sparkSession.createDataFrame(table.to_pandas())
+        # Spark does not know how small the table is, and would sort the rows of the frame to join them
+        return nw.from_native(own.hint("broadcast") if len(table) <= settings().broadcast else own)
     if engine.is_dask():
         import dask.dataframe
 
-        own = dask.dataframe.from_pandas(table.to_pandas(), npartitions=1)  # type: ignore[no-untyped-call]
-        return nw.from_native(own)
+        return nw.from_native(dask.dataframe.from_pandas(table.to_pandas(), npartitions=1))  # type: ignore[no-untyped-call]
     if engine.is_ibis():
         import ibis
 

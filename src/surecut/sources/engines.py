@@ -9,11 +9,12 @@ that are left. No answer has more than one row per group, occupied bin and class
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -27,11 +28,13 @@ from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores
 from surecut.core.search import Source, SourceChangedError, require_same_rows
 from surecut.core.settings import Settings, settings
 from surecut.core.tally import ScoreTally
+from surecut.core.threads import on_stream
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.columns import Columns, as_group_key, is_nan, not_numbers
 from surecut.sources.engine_tables import batches_of, can_stream, table_beside
+from surecut.sources.groups import GroupedRows
 from surecut.sources.key_values import as_key
 from surecut.sources.labels import LabelSource
 
@@ -210,7 +213,8 @@ class EngineRows:
         frame = frame.with_columns((number + float(2 * WIDE * fine)).alias(BIN))
         unusual = nw.when(size > 0.0).then(nw.lit(-4.0 * WIDE * fine)).otherwise(nw.lit(0.0))  # −inf, and zero
         above_zero = nw.when(usual).then(nw.col(BIN)).otherwise(unusual)
-        return frame.with_columns(nw.when(nw.col(SCORE) < 0.0).then(above_zero * -1.0).otherwise(above_zero).alias(BIN))
+        number = nw.when(nw.col(SCORE) < 0.0).then(above_zero * -1.0).otherwise(above_zero)
+        return frame.with_columns(_whole(number).alias(BIN))
 
     @property
     def _rule(self) -> LabelRule:
@@ -236,10 +240,14 @@ class EngineRows:
     # --- Answers -----------------------------------------------------------------------------------------------------
 
     def counted(self, frame: nw.LazyFrame[Any], *by: str) -> nw.DataFrame[Any]:
-        """Rows by some columns and what they are: counts, sums of weights, and lowest and highest score and label."""
+        """Rows by some columns and what they are: counts, and sums of weights.
+
+        Also lowest and highest score of bins, and lowest and highest label in answers that are to be checked.
+        """
         asked = [nw.len().alias(ROWS)]
-        if SCORE not in by:
+        if BIN in by:
             asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
+        if by in ((), (BIN,), tuple(self.keys)):
             asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         if self.weighted:
             frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
@@ -280,7 +288,8 @@ class EngineRows:
 
     def _labels_in(self, answer: nw.DataFrame[Any]) -> list[Any]:
         """The distinct labels: the lowest and the highest of each class, if these are all there are."""
-        labelled = answer.filter(nw.col(KIND) <= LABELLED)
+        kinds = answer.group_by(KIND, FIRST_LABEL, LAST_LABEL).agg(nw.len())  # of millions of groups few are left
+        labelled = kinds.filter(nw.col(KIND) <= LABELLED)
         is_positive = nw.col(KIND).is_in([RowKind.POSITIVE, RowKind.POSITIVE_WITHOUT_WEIGHT])
         positives, others = (
             {label for name in (FIRST_LABEL, LAST_LABEL) for label in self._plain(labelled.filter(own)[name])}
@@ -350,17 +359,18 @@ class EngineSource:
             return tally.entries
         if every:
             answer = rows.counted(rows.valid, *by, SCORE)
-            return self._remember(answer, entries_of(answer, self._sample_of(answer), self.samples, rows.weighted)[0])
+            sample = self._sample_of(answer)
+            return self._remember(answer, sample, entries_of(answer, sample, self.samples, rows.weighted)[0])
         fine = self._settings.fine if self._groups is None else first_bins_per_octave(self._settings, self.samples)
-        binned = rows.binned(fine).with_columns(nw.col(BIN).cast(nw.Int64))
+        binned = rows.binned(fine)
         if self._groups is not None:
             binned = binned.filter(nw.col(KIND) <= COUNTED)
         answer = rows.counted(binned, *by, BIN)
         if self._groups is None:
             rows.check(answer)
             answer = answer.filter(nw.col(KIND) <= COUNTED)
-        entries = self._level(binned, [*by, BIN], answer, self._sample_of(answer), self.samples)
-        return self._remember(answer, entries)
+        sample = self._sample_of(answer)
+        return self._remember(answer, sample, self._level(binned, [*by, BIN], answer, sample, self.samples))
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score; they have to fit in memory."""
@@ -384,10 +394,11 @@ class EngineSource:
         self._unresolved = unresolved
         return finer if own.all() else wide.one_each().spliced(own, finer)
 
-    def _remember(self, answer: nw.DataFrame[Any], entries: Entries) -> Entries:
+    def _remember(self, answer: nw.DataFrame[Any], sample: NDArray[np.int64], entries: Entries) -> Entries:
         """Note what a decision remembers of the rows; those of groups have to be the ones that were counted before."""
         if self._groups is not None:
             require_same_rows(entries, self._groups.counts)
+            self._groups.remember(answer, sample)
         seen = (_lowest_rows(as_arrays(answer)),) if self._groups is None and LOW in answer.columns else ()
         # What names rows on every path would have to be computed row by row, in an arithmetic that all engines share
         self.sample = Sample(int(entries.rows.sum()), self._rows.weighted, seen=seen)
@@ -430,25 +441,41 @@ class EngineSource:
         self._tables.close()
 
 
+class GroupCounts(NamedTuple):
+    """The groups of a frame: keys and number of each, and by class its rows and their weight."""
+
+    table: nw.DataFrame[Any]
+    rows: NDArray[np.int64]
+    weight: NDArray[Any]
+
+
 class EngineGroups(LabelSource):
     """The groups of a frame in an engine, numbered in the order of their keys."""
 
     def __init__(self, engine: EngineRows) -> None:
         super().__init__()
         self.engine = engine
+        self._remembered: dict[int, RowSample] = {}
 
     @cached_property
-    def _counted(self) -> nw.DataFrame[Any]:
-        """Rows by group and what they are; checks labels, scores, weights and keys."""
-        found = self.engine.counted(self.engine.prepared, *self.engine.keys)
+    def _counted(self) -> GroupCounts:
+        """Rows by group and class; checks labels, scores, weights and keys."""
+        keys = self.engine.keys
+        found = self.engine.counted(self.engine.prepared, *keys)
         self.engine.check(found)
-        return found.filter(nw.col(KIND) <= COUNTED)
+        found = found.filter(nw.col(KIND) <= COUNTED).sort(*keys)
+        is_first = np.zeros(len(found), dtype=bool)
+        is_first[:1] = True
+        for key in keys:
+            is_first[1:] |= (found[key][1:] != found[key][:-1]).to_numpy().astype(bool)
+        rows, weight = self._by_class(found, np.cumsum(is_first) - 1, int(is_first.sum()))
+        first = nw.new_series("first", is_first, backend=found.implementation)
+        return GroupCounts(found.filter(first).select(*keys).with_row_index(GROUP), rows, weight)
 
-    @cached_property
+    @property
     def table(self) -> nw.DataFrame[Any]:
         """Keys and number of every group."""
-        keys = self.engine.keys
-        return self._counted.select(*keys).unique().sort(*keys).with_row_index(GROUP)
+        return self._counted.table
 
     @cached_property
     def names(self) -> tuple[Any, ...]:
@@ -456,14 +483,10 @@ class EngineGroups(LabelSource):
         columns = [self.table[key].to_list() for key in self.engine.keys]
         return tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
 
-    @cached_property
-    def _by_group(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        return self._by_class(self._counted)
-
     @property
     def counts(self) -> NDArray[np.int64]:
         """Shape (groups, 2), negatives first: number of rows."""
-        return self._by_group[0]
+        return self._counted.rows
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -483,7 +506,7 @@ class EngineGroups(LabelSource):
 
     @property
     def totals(self) -> NDArray[Any]:
-        return self._by_group[1]
+        return self._counted.weight
 
     def blocks(self) -> list[slice]:
         return [slice(0, len(self.table))]
@@ -513,10 +536,45 @@ class EngineGroups(LabelSource):
             answer = self.engine.counted(joined.with_columns(reaches.alias(ACCEPTED)), *self.engine.keys, ACCEPTED)
         is_accepted = answer[ACCEPTED].to_numpy().astype(bool)
         accepted, rejected = (
-            self._by_class(answer.filter(nw.new_series("asked", which, backend=answer.implementation)))[1]
-            for which in (is_accepted, ~is_accepted)
+            self._by_class(some, self.number_of(some), len(self.table))[1]
+            for some in (
+                answer.filter(nw.new_series("asked", which, backend=answer.implementation))
+                for which in (is_accepted, ~is_accepted)
+            )
         )
         return Confusion(tp=accepted[:, 1], fp=accepted[:, 0], fn=rejected[:, 1], tn=rejected[:, 0])
+
+    def collected(self) -> LabelSource:
+        """The groups with their rows in memory, where these can be streamed and are not too many."""
+        needed = self.size * GroupedRows.bytes_per_row(self.dtype, self.weighted)
+        if not can_stream(self.engine.frame) or needed > self.settings.grouped_bytes:
+            return self
+        rows = GroupedRows(self.counts, self.totals, self.dtype, self.weighted)
+
+        def add(_: None, batch: nw.DataFrame[Any]) -> None:
+            weights = batch[WEIGHT].to_numpy() if self.weighted else None
+            rows.add(*self._columns(batch), weights)
+
+        with self._numbered() as stream:
+            on_stream(stream, lambda: None, add, self.settings.available_cores)
+        rows.require_complete()
+        return rows
+
+    @contextmanager
+    def _numbered(self) -> Iterator[Iterator[nw.DataFrame[Any]]]:
+        """All rows in batches: twice the number of their group, and 1 more if positive, and their score."""
+        weight = [WEIGHT] if self.weighted else []
+        with table_beside(self.engine.frame, self.table) as beside:
+            joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner")
+            place = nw.col(GROUP).cast(nw.Int64) * 2 + nw.col(KIND)
+            yield batches_of(joined.select(place.alias(GROUP), SCORE, *weight))
+
+    def _columns(self, batch: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The numbers of a batch, and its scores as the rows of an array have them."""
+        scores = batch[SCORE].to_numpy()
+        if self.dtype == np.float64:
+            scores = np.where(scores == LARGEST, np.inf, scores)
+        return _numbers(batch, GROUP), scores
 
     def checksums(self) -> NDArray[np.uint64]:
         return self._named[0]
@@ -534,7 +592,7 @@ class EngineGroups(LabelSource):
         if can_stream(self.engine.frame):
             sums, kept = self._streamed(chosen)
         else:
-            sums, kept = super().checksums(), self._lowest(chosen)
+            sums, kept = super().checksums(), self._remembered or self._lowest(chosen)
         parts = {}
         for one, sample in kept.items():
             some = positions(len(sample), size)
@@ -545,13 +603,10 @@ class EngineGroups(LabelSource):
         """The checksum of each group, and some rows of the chosen ones, from all rows, batch by batch."""
         sums = np.zeros(len(self.table), dtype=np.uint64)
         kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
-        with table_beside(self.engine.frame, self.table) as beside:
-            joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner").select(GROUP, SCORE, KIND)
-            for batch in batches_of(joined):
-                group, scores, kind = (batch[name].to_numpy() for name in (GROUP, SCORE, KIND))
-                group, is_positive = group.astype(np.int64), kind == RowKind.POSITIVE
-                if self.dtype == np.float64:
-                    scores = np.where(scores == LARGEST, np.inf, scores)  # as the rows of an array are named
+        with self._numbered() as stream:
+            for batch in stream:
+                place, scores = self._columns(batch)
+                group, is_positive = place >> 1, place % 2 == 1
                 np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
                 for one in np.intersect1d(chosen, group).tolist():
                     own, so_far = group == one, kept[one]
@@ -568,10 +623,19 @@ class EngineGroups(LabelSource):
         with table_beside(self.engine.frame, some) as beside:
             joined = binned.filter(nw.col(KIND) <= COUNTED).join(beside, on=self.engine.keys, how="inner")
             answer = joined.group_by(GROUP, BIN, KIND).agg(nw.col(SCORE).min().alias(LOW)).collect()
-        found, group = as_arrays(answer.select(KIND, LOW)), _numbers(answer, GROUP)
-        return {
-            one: _lowest_rows({name: column[group == one] for name, column in found.items()}) for one in chosen.tolist()
-        }
+        return _lowest_by_group(answer, _numbers(answer, GROUP), chosen)
+
+    def remember(self, answer: nw.DataFrame[Any], group: NDArray[np.int64]) -> None:
+        """Keep some rows of some groups from an answer by bin or by score, if it has enough of them.
+
+        Nothing else has to be asked then. Frames that can be streamed are, for the checksums.
+        """
+        if can_stream(self.engine.frame):
+            return
+        chosen, size = sampled_labels(*self.totals.T)
+        found = _lowest_by_group(answer, group, chosen)
+        if SCORE in answer.columns or all(len(rows) >= size for rows in found.values()):
+            self._remembered = found
 
     def number_of(self, answer: nw.DataFrame[Any]) -> NDArray[np.int64]:
         """The number of the group of each row of an answer."""
@@ -583,12 +647,14 @@ class EngineGroups(LabelSource):
         group[numbered[PARENT].to_numpy()] = numbered[GROUP].to_numpy()
         return group
 
-    def _by_class(self, answer: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        at = 2 * self.number_of(answer) + (answer[KIND].to_numpy() == RowKind.POSITIVE)
+    def _by_class(
+        self, answer: nw.DataFrame[Any], group: NDArray[np.int64], groups: int
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Rows and weights by group and class, from an answer whose rows belong to some groups."""
+        at = 2 * group + (answer[KIND].to_numpy() == RowKind.POSITIVE)
 
         def added(column: str) -> NDArray[Any]:
-            sums = np.bincount(at, answer[column].to_numpy().astype(float), 2 * len(self.table))
-            return sums.reshape(-1, 2)
+            return np.bincount(at, answer[column].to_numpy().astype(float), 2 * groups).reshape(-1, 2)
 
         rows = added(ROWS).astype(np.int64)
         return rows, added(SUM) if self.weighted else rows
@@ -604,6 +670,15 @@ def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
     """An expression that is one kind of row where a condition holds, and another elsewhere."""
     kinds = (nw.lit(int(one)) if isinstance(one, RowKind) else one for one in (kind, otherwise))
     return nw.when(condition).then(next(kinds)).otherwise(next(kinds))
+
+
+def _whole(number: Any) -> Any:
+    """A whole number as an integer that is never null, in a way that the engine knows it.
+
+    Before Spark joins rows by an integer that may be null, it filters them by whether it is. It computes it for that
+    from the columns of the frame in one expression, so long that Java does not compile it.
+    """
+    return number.cast(nw.Int64).fill_null(0)
 
 
 def entries_of(
@@ -647,7 +722,7 @@ def as_arrays(answer: nw.DataFrame[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(answer: nw.DataFrame[Any], column: str) -> NDArray[np.int64]:
-    return np.asarray(answer[column].to_numpy().astype(np.int64))
+    return np.asarray(answer[column].to_numpy().astype(np.int64, copy=False))
 
 
 def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:
@@ -655,6 +730,17 @@ def _lowest_rows(found: dict[str, NDArray[Any]]) -> RowSample:
     valid = np.flatnonzero(found[KIND] <= COUNTED)
     valid = valid[np.argsort(found[LOW][valid], kind="stable")]
     return RowSample.of_rows(found[LOW][valid], found[KIND][valid] == RowKind.POSITIVE)
+
+
+def _lowest_by_group(
+    answer: nw.DataFrame[Any], group: NDArray[np.int64], chosen: NDArray[np.intp]
+) -> dict[int, RowSample]:
+    """The lowest score of each class in bins of some groups, from an answer by bin or by score."""
+    low = SCORE if SCORE in answer.columns else LOW
+    found = as_arrays(answer.select(KIND, nw.col(low).alias(LOW)))
+    return {
+        one: _lowest_rows({name: column[group == one] for name, column in found.items()}) for one in chosen.tolist()
+    }
 
 
 def _highest_so_far(sample: NDArray[np.int64], high: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -685,4 +771,4 @@ def _in_parts(opened: nw.LazyFrame[Any], most: int) -> nw.LazyFrame[Any]:
     octave = nw.when(nw.col(IN_OCTAVES)).then(size).otherwise(nw.lit(1.0)).log(2.0)
     value = nw.when(nw.col(IN_OCTAVES)).then(octave).otherwise(nw.col(SCORE))
     part = ((value - nw.col(OFFSET)) * nw.col(SCALE)).floor().clip(0.0, float(most))
-    return opened.with_columns(part.cast(nw.Int64).alias(BIN)).drop(OFFSET, SCALE, IN_OCTAVES)
+    return opened.with_columns(_whole(part).alias(BIN)).drop(OFFSET, SCALE, IN_OCTAVES)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from surecut._inputs import as_doubles
 from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
-from surecut.confusion import Confusion
+from surecut.confusion import Confusion, joined
 from surecut.core.counts import Counts
 from surecut.core.entries import Entries, both_classes
-from surecut.core.kernels import FirstBins, Kernels, KeyRanges, available, first_bins
+from surecut.core.kernels import Buffers, FirstBins, Kernels, KeyRanges, available, first_bins
 from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
 from surecut.core.search import Source
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.rules import Objective
+    from surecut.core.settings import Settings
 
 ROWS_PER_BIN = 32
 """About so many rows share a bin, if scores are spread evenly: finer bins take longer to judge than they save."""
@@ -181,6 +182,24 @@ class DenseSource(LabelSource):
         parts = {label: RowSample.of_rows(scores[:, i], truth[:, i]) for i, label in enumerate(labels.tolist())}
         return (RowSample.of_labels(parts),)
 
+    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """The scores and classes of each of some labels."""
+        scores = self._copied(self.scores, labels, kernels.buffers, "scores", self.dtype)
+        return [*scores], [*self._copied(self.truth, labels, kernels.buffers, "truth", np.dtype(np.uint8))]
+
+    def _copied(
+        self, matrix: NDArray[Any], labels: slice, buffers: Buffers, name: str, dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        """Columns of a matrix as rows, copied unless they stand so already; each thread has a buffer for the copy."""
+        if matrix.flags.f_contiguous and matrix.dtype == dtype:
+            return matrix.T[labels]
+        number = labels.stop - labels.start
+        copied = buffers.array(name, number * len(matrix), dtype).reshape(number, len(matrix))
+        step = self.settings.copied_rows
+        for first in range(0, len(matrix), step):
+            copied[:, first : first + step] = matrix[first : first + step, labels].T
+        return copied
+
     def _doubles(self, columns: slice) -> NDArray[np.float64]:
         """Some columns as rows of doubles; NaN is refused."""
         doubles = as_doubles(self.scores[:, columns].T)
@@ -206,18 +225,40 @@ class DenseSource(LabelSource):
         return runs(0, self.rows, max(1, self.settings.matrix_rows * 128 // self.scores.shape[1]))
 
 
-class BinnedColumns:
-    """Some columns of a dense matrix without weights as samples, counted in bins.
+class BinnedSource(Protocol):
+    """Labels without weights whose scores can be counted in bins."""
 
-    The columns are copied so that each label's scores stand together, the only time that the matrix is read. Bins that
-    cannot hold a label's best cut are not looked at again; only rows in the others are collected and sorted. A tag is
-    the number of a group of bins, or, beyond all of these, of a bin.
+    settings: Settings
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The scores' own dtype."""
+
+    def entries(self, labels: slice) -> Entries:
+        """All scores of some labels, sorted."""
+
+    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """The scores of each of some labels, and their classes as 0 and 1; each label's stand together."""
+
+    def name_rows(self, labels: slice, checksums: list[int]) -> None:
+        """Remember the checksums of some labels."""
+
+    def require_no_nan(self) -> None:
+        """Raise on NaN among the scores."""
+
+
+class BinnedColumns:
+    """Some labels without weights as samples, counted in bins.
+
+    Their scores are read here for the only time. Bins that cannot hold a label's best cut are not looked at again; only
+    rows in the others are collected and sorted. A tag is the number of a group of bins, or, beyond all of these, of a
+    bin.
     """
 
     refines = True
     resolvable_rows = float("inf")
 
-    def __init__(self, source: DenseSource, labels: slice, kernels: Kernels) -> None:
+    def __init__(self, source: BinnedSource, labels: slice, kernels: Kernels) -> None:
         self._source, self._labels, self._kernels = source, labels, kernels
         self._settings = source.settings
         self.dtype = source.dtype
@@ -225,13 +266,9 @@ class BinnedColumns:
     def count(self, every: bool = False) -> Entries:
         if every:
             return self._source.entries(self._labels)
-        self._scores = self._columns(self._source.scores, "scores", self._source.scores.dtype)
-        self._truth = self._columns(self._source.truth, "truth", np.dtype(np.uint8))
-        rows = self._scores.shape[1]
-        bits = self._settings.label_bits or min(MOST_BITS, max(2, (rows // ROWS_PER_BIN).bit_length()))
+        self._scores, self._truth = self._source.columns(self._labels, self._kernels)
         group = self._settings.label_group
-        sampled = as_doubles(self._scores[:, :: 1 + rows // self._settings.label_sample])
-        self._bins = [first_bins(sample, bits) for sample in sampled]
+        self._bins = [self._bins_for(scores) for scores in self._scores]
         width = 2 * max(int(one.half) for one in self._bins)
         width += -width % group
         self._counts = np.zeros((len(self._bins), width, 2), dtype=np.int32)
@@ -250,6 +287,11 @@ class BinnedColumns:
         self._groups = both.shape
         rows_of = np.ascontiguousarray(both[label, which])[:, None].view(np.int32).astype(np.int64)
         return self._entries(label, which * group, group, rows_of, label * both.shape[1] + which)
+
+    def _bins_for(self, scores: NDArray[Any]) -> FirstBins:
+        """Bins that suit a label."""
+        bits = self._settings.label_bits or min(MOST_BITS, max(2, (len(scores) // ROWS_PER_BIN).bit_length()))
+        return first_bins(as_doubles(scores[:: 1 + len(scores) // self._settings.label_sample]), bits)
 
     def refine(self, wide: Entries) -> Entries:
         """Open groups of bins; then collect the rows in bins."""
@@ -309,24 +351,84 @@ class BinnedColumns:
     def _rows(self, label: int) -> tuple[Any, Any, Any]:
         return self._kernels.doubles(self._scores[label]).view(np.int64), self._truth[label], NO_WEIGHTS
 
-    def _columns(self, matrix: NDArray[Any], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """The columns as rows, copied unless they stand so already; each thread has a buffer for the copy."""
-        if matrix.flags.f_contiguous and matrix.dtype == dtype:
-            return matrix.T[self._labels]
-        labels = self._labels.stop - self._labels.start
-        size = labels * len(matrix)
-        copied = self._kernels.buffers.array(name, size, dtype).reshape(labels, len(matrix))
-        step = self._settings.copied_rows
-        for first in range(0, len(matrix), step):
-            copied[:, first : first + step] = matrix[first : first + step, self._labels].T
-        return copied
+
+class LabelRuns(LabelSource):
+    """Scores label after label in one array; labels may have different numbers of them.
+
+    `starts` says where each label's begin, `absent` is the weight by label and class of rows without a score.
+    """
+
+    def __init__(
+        self,
+        starts: NDArray[np.int64],
+        scores: NDArray[Any],
+        is_positive: NDArray[np.bool_],
+        weights: NDArray[np.float64] | None,
+        absent: NDArray[Any],
+    ) -> None:
+        super().__init__()
+        self.starts, self.scores, self.is_positive = starts, scores, is_positive
+        self.entry_weights, self.absent = weights, absent
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def weighted(self) -> bool:
+        return self.entry_weights is not None
+
+    def blocks(self) -> list[slice]:
+        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 2 * self.settings.entries_at_once))
+        edges = np.unique(np.concatenate(([0], ends, [len(self.absent)])))
+        return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+    def entries(self, labels: slice) -> Entries:
+        starts, part = self._run(labels)
+        weights = None if self.entry_weights is None else self.entry_weights[part]
+        keys = ordered_keys(as_doubles(self.scores[part]))
+        return sorted_entries(starts, keys, self.is_positive[part], weights, self.absent[labels])
+
+    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
+        return joined([self._confusion_at(block, thresholds[block]) for block in self.blocks()])
+
+    def _confusion_at(self, labels: slice, thresholds: NDArray[np.float64]) -> Confusion:
+        starts, part = self._run(labels)
+        accepted = reaches(self.scores[part], np.repeat(thresholds, np.diff(starts)))
+        is_positive, absent = self.is_positive[part], self.absent[labels]
+        if self.entry_weights is None:
+            tp, fp, positives = (
+                _sums_of(which, starts) for which in (accepted & is_positive, accepted & ~is_positive, is_positive)
+            )
+            negatives = np.diff(starts) - positives
+            return Confusion(tp=tp, fp=fp, fn=positives - tp + absent[:, 1], tn=negatives - fp + absent[:, 0])
+        label = np.repeat(np.arange(len(thresholds)), np.diff(starts))
+        weight = self.entry_weights[part]
+        weights = np.column_stack((np.where(is_positive, 0, weight), np.where(is_positive, weight, 0)))
+        return confusion_by_sample(label, accepted, weights, absent)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        return np.concatenate([self._checksums_of(block) for block in self.blocks()])
+
+    def _checksums_of(self, labels: slice) -> NDArray[np.uint64]:
+        starts, part = self._run(labels)
+        marks = row_marks(as_doubles(self.scores[part]).view(np.int64), self.is_positive[part])
+        return _sums_of(marks, starts)
+
+    def _run(self, labels: slice) -> tuple[NDArray[np.int64], slice]:
+        """Where each of some labels begins in the run of their scores, and where this is."""
+        starts = self.starts[labels.start : labels.stop + 1]
+        return starts - starts[0], slice(int(starts[0]), int(starts[-1]))
 
 
-class SparseSource(LabelSource):
-    """The stored scores of a sparse matrix, label after label; an absent score, like −inf, is never predicted."""
+class SparseSource(LabelRuns):
+    """The stored scores of a sparse matrix; an absent score, like −inf, is never predicted."""
 
     def __init__(self, y_true: Any, y_score: Any, weights: NDArray[np.float64] | None) -> None:
-        super().__init__()
         from scipy import sparse
 
         rows, labels = y_score.shape
@@ -355,9 +457,7 @@ class SparseSource(LabelSource):
             of_positives = np.bincount(truth_label[unscored], weights[truth.indices[unscored]], minlength=labels)
             taken = np.concatenate((label, truth_label[unscored])), np.concatenate((where, truth.indices[unscored]))
             absent = np.column_stack((_rest_of(weights, *taken, negatives), of_positives))
-        self.starts, self.is_positive, self.absent = starts, is_positive, absent
-        self.scores: NDArray[Any] = y_score.data[stored]
-        self.entry_weights: NDArray[np.float64] | None = entry_weights
+        super().__init__(starts, y_score.data[stored], is_positive, entry_weights, absent)
         self._rows = int(rows)
 
     @property
@@ -373,34 +473,10 @@ class SparseSource(LabelSource):
         ]
         return self.absent + np.column_stack(stored)
 
-    @property
-    def size(self) -> int:
-        return int(self.scores.size)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.scores.dtype
-
-    @property
-    def weighted(self) -> bool:
-        return self.entry_weights is not None
-
     @cached_property
     def label(self) -> NDArray[np.int64]:
         """The label of each entry."""
         return np.repeat(np.arange(len(self.absent)), np.diff(self.starts))
-
-    def blocks(self) -> list[slice]:
-        ends = np.searchsorted(self.starts, np.arange(0, self.starts[-1], 8 * self.settings.entries_at_once))
-        edges = np.unique(np.concatenate(([0], ends, [len(self.absent)])))
-        return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
-
-    def entries(self, labels: slice) -> Entries:
-        starts = self.starts[labels.start : labels.stop + 1]
-        part = slice(int(starts[0]), int(starts[-1]))
-        weights = None if self.entry_weights is None else self.entry_weights[part]
-        keys = ordered_keys(as_doubles(self.scores[part]))
-        return sorted_entries(starts - starts[0], keys, self.is_positive[part], weights, self.absent[labels])
 
     def pooled(self) -> Source:
         absent = self.absent.sum(axis=0, keepdims=True)
@@ -411,17 +487,6 @@ class SparseSource(LabelSource):
         tally = tally_rows(self.scores, self.is_positive, self.entry_weights)
         return Counted(Entries.scores(tally.keys, tally.rows, tally.weight, absent=absent), tally.dtype)
 
-    def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
-        accepted = reaches(self.scores, thresholds[self.label])
-        weight = np.ones(len(accepted), dtype=np.int64) if self.entry_weights is None else self.entry_weights
-        by_class = np.column_stack((np.where(self.is_positive, 0, weight), np.where(self.is_positive, weight, 0)))
-        return confusion_by_sample(self.label, accepted, by_class, self.absent)
-
-    def checksums(self) -> NDArray[np.uint64]:
-        marks = row_marks(as_doubles(self.scores).view(np.int64), self.is_positive)
-        above = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(marks, dtype=np.uint64)))
-        return above[self.starts[1:]] - above[self.starts[:-1]]
-
     def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
         labels, size = sampled_labels(*totals.T)
         parts = {}
@@ -430,6 +495,14 @@ class SparseSource(LabelSource):
             entries = start + positions(end - start, size)
             parts[label] = RowSample.of_rows(self.scores[entries], self.is_positive[entries])
         return (RowSample.of_labels(parts),)
+
+
+def _sums_of(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
+    """The sums of runs of whole numbers; a run may be empty."""
+    dtype = np.int64 if values.dtype == bool else values.dtype
+    above = np.zeros(len(values) + 1, dtype=dtype)
+    np.cumsum(values, dtype=dtype, out=above[1:])
+    return np.asarray(above[starts[1:]] - above[starts[:-1]])
 
 
 def require_no_nan_entries(scores: NDArray[Any]) -> None:

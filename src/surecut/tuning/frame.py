@@ -169,7 +169,7 @@ def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | li
 
         groups = EngineGroups(_engine_rows(opened, columns, request))
         require_counted(opened, columns, request)
-        return tune_labels(groups, request, groups.names)
+        return tune_labels(groups.collected(), request, groups.names)
 
 
 def require_counted(frame: Any, columns: Columns, request: Request) -> None:

@@ -1,0 +1,161 @@
+"""Rows of groups that fit in memory: put in order of their groups as they come, then tuned like labels of a matrix."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import require_no_nan
+from surecut._labels import Labels
+from surecut.core.kernels import available
+from surecut.core.search import SourceChangedError
+from surecut.overlap import RowSample, positions, sampled_labels
+from surecut.sources.arrays import ArraySource
+from surecut.sources.labels import runs
+from surecut.sources.matrices import NEGATIVE, POSITIVE, BinnedColumns, LabelRuns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.kernels import Kernels
+    from surecut.core.rules import Objective
+    from surecut.core.search import Source
+
+
+class GroupedRows(LabelRuns):
+    """The rows of groups, group after group, each group's negatives before its positives.
+
+    Parameters
+    ----------
+    counts
+        Shape (groups, 2), negatives first: the number of rows that will come.
+    totals
+        The same of their weights.
+    dtype
+        The scores' own dtype.
+    weighted
+        Whether rows have weights.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], totals: NDArray[Any], dtype: np.dtype[Any], weighted: bool) -> None:
+        self._starts_by_class = np.concatenate(([0], np.cumsum(counts.ravel())))
+        size = int(self._starts_by_class[-1])
+        is_positive = np.repeat(np.tile([False, True], len(counts)), counts.ravel())
+        weights = np.empty(size) if weighted else None
+        absent = np.zeros((len(counts), 2), dtype=totals.dtype)
+        super().__init__(self._starts_by_class[::2], np.empty(size, dtype=dtype), is_positive, weights, absent)
+        self._totals = totals
+        self._next = self._starts_by_class[:-1].copy()
+        self._lock = threading.Lock()
+        self._checksums: NDArray[np.uint64] | None = None
+
+    @staticmethod
+    def bytes_per_row(dtype: np.dtype[Any], weighted: bool) -> int:
+        """What a row needs in memory: its score, its class, its weight."""
+        return dtype.itemsize + 1 + (8 if weighted else 0)
+
+    def __len__(self) -> int:
+        """The number of groups."""
+        return len(self._totals)
+
+    # --- Rows that come in batches -----------------------------------------------------------------------------------
+
+    def add(self, place: NDArray[np.int64], scores: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+        """Put a batch of rows where they belong: `place` is twice the number of their group, and 1 more if positive.
+
+        Threads may add batches at the same time.
+        """
+        if not len(place):
+            return
+        bits = len(place).bit_length()
+        small = 2 * len(self) << bits <= 2**32
+        order: NDArray[Any] = place.astype(np.uint32 if small else np.uint64)
+        order <<= bits
+        order |= np.arange(len(place), dtype=order.dtype)
+        order.sort()  # plain integers are sorted several times faster than positions by their place
+        place = (order >> bits).astype(np.int64)
+        order &= (1 << bits) - 1
+        firsts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+        sizes = np.diff(firsts, append=len(place))
+        present = place[firsts]
+        with self._lock:
+            begin = self._next[present]
+            self._next[present] = begin + sizes
+        if (begin + sizes > self._starts_by_class[present + 1]).any():
+            raise SourceChangedError
+        position = np.arange(len(place)) + np.repeat(begin - firsts, sizes)
+        self.scores[position] = scores[order]
+        if self.entry_weights is not None and weights is not None:
+            self.entry_weights[position] = weights[order]
+
+    def require_complete(self) -> None:
+        """Raise unless all rows came."""
+        if not np.array_equal(self._next, self._starts_by_class[1:]):
+            raise SourceChangedError
+
+    # --- As labels ---------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    @property
+    def totals(self) -> NDArray[Any]:
+        return self._totals
+
+    def blocks_for(self, objective: Objective) -> list[slice]:
+        if self._kernels_for(objective) is None:
+            return self.blocks()
+        self._checksums = np.zeros(len(self), dtype=np.uint64)
+        return runs(0, len(self), self.settings.labels_at_once)
+
+    def part(self, labels: slice, objective: Objective) -> Source:
+        kernels = self._kernels_for(objective)
+        return super().part(labels, objective) if kernels is None else BinnedColumns(self, labels, kernels)
+
+    def _kernels_for(self, objective: Objective) -> Kernels | None:
+        """The kernels to bin groups with; None where this is impossible, or sorting is as quick."""
+        sizes = self.settings
+        if self.weighted or self.size < max(sizes.binned_size, sizes.binned_rows * len(self)):
+            return None
+        return self._kernels if objective.can_be_bounded else None
+
+    @cached_property
+    def _kernels(self) -> Kernels | None:
+        return available(self.size, self.settings)
+
+    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """The scores and classes of each of some groups."""
+        inner = self.starts[labels.start + 1 : labels.stop] - self.starts[labels.start]
+        part = self._run(labels)[1]
+        return np.split(self.scores[part], inner), np.split(self.is_positive[part].view(np.uint8), inner)
+
+    def name_rows(self, labels: slice, checksums: list[int]) -> None:
+        """Remember the checksums of some groups, where a pass over their scores has found them."""
+        assert self._checksums is not None
+        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
+
+    def require_no_nan(self) -> None:
+        """Raise on NaN among the scores."""
+        require_no_nan(self.scores)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        return super().checksums() if self._checksums is None else self._checksums
+
+    def pooled(self) -> Source:
+        labels = Labels(self.is_positive.view(np.uint8), POSITIVE, NEGATIVE)
+        return ArraySource(self.scores, labels, self.entry_weights)
+
+    def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
+        """Some rows of some groups, the same in whatever order the rows came."""
+        chosen, size = sampled_labels(*self._totals.T)
+        parts = {}
+        for group in chosen.tolist():
+            own = self._run(slice(group, group + 1))[1]
+            sample = RowSample.of_stream(self.scores[own], self.is_positive[own])
+            some = positions(len(sample), size)
+            parts[group] = RowSample(sample.scores[some], sample.is_positive[some])
+        return (RowSample.of_labels(parts),)
