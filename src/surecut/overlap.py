@@ -95,6 +95,12 @@ class RowSample:
         return cls(doubles, np.asarray(is_positive[kept], dtype=bool), role)
 
     @classmethod
+    def of_distinct(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> RowSample:
+        """Rows of distinct scores, at evenly spaced ones of them, so that ties take no place."""
+        kept = positions(len(keys))
+        return cls(scores_of_keys(keys[kept]), rows[kept, 1] > 0)
+
+    @classmethod
     def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:
         """Rows that are chosen by their values, so that it does not matter in which order they come, or in which parts.
 

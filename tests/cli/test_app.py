@@ -599,7 +599,7 @@ class TestMetrics:
         assert by_name["mcc"]["C"] is None
 
     def test_a_prior_that_is_none(self):
-        assert "0 < prior < 1" in run("metrics", "--prior", "1", code=1).output
+        assert "at least 1e-12 and below 1" in run("metrics", "--prior", "1", code=1).output
 
 
 class TestDemo:

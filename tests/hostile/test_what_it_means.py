@@ -143,7 +143,7 @@ TABLE = {
         NO_POSITIVES,
         NO_POSITIVES,
         NO_POSITIVES,
-        Found("F1 counts as 0; not checked"),
+        Found("F1 counts as 0; nothing to check: an error"),
         SAME,
         SAME,
     ),
@@ -372,7 +372,8 @@ def judged_points(folder, weighted):
 
     def checked_by_command(write):
         def run(frame, missing):
-            found = json.loads(command("check", write(frame, folder), *saved, "--missing", missing))
+            known = ("--unknown", "error") if "new" in set(frame["group"]) else ()
+            found = json.loads(command("check", write(frame, folder), *saved, *known, "--missing", missing))
             return found["prior"]["p_value"], found["value"]["p_value"]
 
         return run
@@ -567,11 +568,15 @@ def test_certifying_and_checking_by_group(situation, frame, cell, tmp_path):
         def expected(rows, first=first):
             return first(rows, "error")
 
-        assert_means(alike, situation, frame, cell, expected)
-    if situation in ("all labels negative", "a group without positives"):
+        if (situation, kind) == ("all labels negative", "check"):
+            for _, ask in alike:
+                with pytest.raises(ValueError, match="none of the cut's 2 labels can be checked"):
+                    ask(frame, "error")
+        else:
+            assert_means(alike, situation, frame, cell, expected)
+    if situation == "a group without positives":
         checked = next(ask for name, kind, ask in points if kind == "check")
-        without = ["a"] if situation == "a group without positives" else ["a", "b"]
-        assert checked(frame, "error")[1] == without
+        assert checked(frame, "error")[1] == ["a"]
 
 
 @pytest.mark.parametrize("by", [False, True], ids=["one cut", "by group"])

@@ -36,6 +36,7 @@ class ArraySource(RowSource):
         super().__init__(settings())
         self.scores, self.labels = scores, labels
         self.weights = NO_WEIGHTS if weights is None else weights
+        self._distinct: Entries | None = None
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -69,6 +70,7 @@ class ArraySource(RowSource):
         if not every and self.scores.size >= self.settings.sort_below:
             return super().count()
         entries = self._remembered(self.tally()).entries if self.weighted else self._sorted()
+        self._distinct = entries
         return entries if every else self._memory.grouped(entries)
 
     def _sorted(self) -> Entries:
@@ -160,6 +162,8 @@ class ArraySource(RowSource):
         return tally_rows(self.scores, self.labels.is_positive(), self.weights if self.weighted else None)
 
     def seen(self) -> tuple[RowSample, ...]:
+        if self._distinct is not None:
+            return (RowSample.of_distinct(self._distinct.low, self._distinct.rows),)
         if not self.weighted:
             return (RowSample.of_rows(self.scores, self.labels),)
         kept = positions(len(self))
