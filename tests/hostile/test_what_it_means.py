@@ -372,8 +372,7 @@ def judged_points(folder, weighted):
 
     def checked_by_command(write):
         def run(frame, missing):
-            known = ("--unknown", "error") if "new" in set(frame["group"]) else ()
-            found = json.loads(command("check", write(frame, folder), *saved, *known, "--missing", missing))
+            found = json.loads(command("check", write(frame, folder), *saved, "--missing", missing))
             return found["prior"]["p_value"], found["value"]["p_value"]
 
         return run
@@ -428,7 +427,8 @@ def judged_group_points(folder, weighted):
 
     def checked_by_command(write):
         def run(frame, missing):
-            found = json.loads(command("check", write(frame, folder), *saved, "--missing", missing))
+            known = ("--unknown", "error") if "new" in set(frame["group"]) else ()
+            found = json.loads(command("check", write(frame, folder), *saved, *known, "--missing", missing))
             return [one["label"] for one in found["labels"]], sorted(found["not_checked"])
 
         return run
