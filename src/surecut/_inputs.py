@@ -205,8 +205,8 @@ def plain_value(value: Any) -> Any:
 
 
 def require_same_length(**columns: Any) -> None:
-    lengths = dict(zip(columns, map(len, columns.values()), strict=True))
-    if len(set(lengths.values())) > 1:
+    if len(set(map(len, columns.values()))) > 1:
+        lengths = {name: len(column) for name, column in columns.items()}
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise ValueError(f"the columns must have one length: {listed} rows")
 

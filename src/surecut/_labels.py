@@ -249,6 +249,8 @@ def stored(number: Any, dtype: np.dtype[Any]) -> Any:
     >>> stored(1, np.dtype(np.uint8)), stored(-1, np.dtype(np.uint8)), stored(1.5, np.dtype(np.int64))
     (np.uint8(1), None, None)
     """
+    if number == 1 and dtype.kind in "iufb":
+        return dtype.type(1)
     try:
         value = dtype.type(number)
         return value if value == number else None

@@ -910,11 +910,23 @@ def _in_accepted(numerator: Cells, denominator: Cells, positives: Any, negatives
     most = _largest(positives + negatives)
     lines = []
     for weights in (numerator, denominator):
-        if not all(map(_is_whole, weights)) or sum(map(_largest, weights)) * most >= 2**62:
+        size = _size_of_whole(weights) if type(positives) is int else _sizes_of_whole(weights)
+        if size is None or size * most >= 2**62:
             return None
         tp, fp, fn, tn = weights
         lines.append((fn * positives + tn * negatives, tp - fn, fp - tn))
     return WholeRatio(*lines)
+
+
+@lru_cache(maxsize=1024)
+def _size_of_whole(weights: Cells) -> int | None:
+    """The sum of the sizes of some weights; None unless all are whole numbers."""
+    return _sizes_of_whole(weights)
+
+
+def _sizes_of_whole(weights: Cells) -> int | None:
+    """The same of weights that may be arrays, with the largest size of each."""
+    return sum(map(_largest, weights)) if all(map(_is_whole, weights)) else None
 
 
 def _is_whole(weight: Any) -> bool:

@@ -97,8 +97,10 @@ class RowSample:
     @classmethod
     def of_distinct(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> RowSample:
         """Rows of distinct scores, at evenly spaced ones of them, so that ties take no place."""
-        kept = positions(len(keys))
-        return cls(scores_of_keys(keys[kept]), rows[kept, 1] > 0)
+        if len(keys) > SIZE:
+            kept = positions(len(keys))
+            keys, rows = keys[kept], rows[kept]
+        return cls(scores_of_keys(keys), rows[:, 1] > 0)
 
     @classmethod
     def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:

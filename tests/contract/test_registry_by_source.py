@@ -128,14 +128,14 @@ def test_a_constraint_that_is_not_met_is_found(monkeypatch):
 
 
 def test_a_threshold_in_another_dtype_is_found(monkeypatch):
-    places = rules.places
-    monkeypatch.setattr(rules, "places", lambda lower, upper, dtype: places(lower, upper, np.dtype(np.float64)))
+    place = rules.place
+    monkeypatch.setattr(rules, "place", lambda lower, upper, dtype: place(lower, upper, np.dtype(np.float64)))
     assert "predictions" in kinds("sorted", "tally", "search", seeds=range(3))
 
 
 def test_a_threshold_at_the_highest_rejected_score_is_found(monkeypatch):
-    places = rules.places
+    place = rules.place
     monkeypatch.setattr(
-        rules, "places", lambda lower, upper, dtype: np.where(np.isfinite(lower), lower, places(lower, upper, dtype))
+        rules, "place", lambda lower, upper, dtype: np.where(np.isfinite(lower), lower, place(lower, upper, dtype))[()]
     )
     assert {"worse", "not allowed"} <= kinds("sparse")

@@ -584,7 +584,7 @@ def test_a_threshold_is_of_the_scores_own_dtype():
     for kind in (np.int64, np.uint8):
         whole = np.dtype(kind)
         assert [rules.place(low, 4, whole) for low in (0, 1, 2, 3)] == [2, 3, 3, 4]
-    several = rules.places(np.array([0.0, -np.inf, 2.0]), np.array([1.0, 3.0, np.inf]), FLOAT)
+    several = rules.place(np.array([0.0, -np.inf, 2.0]), np.array([1.0, 3.0, np.inf]), FLOAT)
     assert several.tolist() == [0.5, 3.0, np.inf]
 
 

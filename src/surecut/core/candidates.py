@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 
 def cut_of(found: Found, sample: Sample) -> Cut:
     """The cut of a search of one sample."""
-    return _cut_of(found.placed(), float(found.verdict.value[0]), found.objective, sample)
+    placed = rules.placed_one(found.entries, int(found.verdict.winner[0]), found.dtype)
+    return _cut_of(placed, float(found.verdict.value[0]), found.objective, sample)
 
 
 def _cut_of(placed: Placed, value: float, objective: Objective, sample: Sample) -> Cut:
-    confusion = placed.confusion[0]
+    confusion = placed.confusion
     return Cut(
-        threshold=float(placed.thresholds[0]),
+        threshold=placed.thresholds,
         value=value,
         metric=objective.metric,
         confusion=confusion,
-        interval=(float(placed.lower[0]), float(placed.upper[0])),
+        interval=(placed.lower, placed.upper),
         prior=float(confusion.prior) if objective.prior is None else objective.prior,
         prior_given=objective.prior is not None,
         constraints=objective.constraints,
@@ -116,7 +117,7 @@ class Candidates:
         if not (values > -np.inf).any():
             raise rules.infeasible(objective, self.confusion, self.sample.rows)
         chosen = int(rules.first_best(values, objective.rounding(self.entries.totals, self.entries.weighted)))
-        placed = rules.placed(self.entries, np.array([chosen]), self.dtype)
+        placed = rules.placed_one(self.entries, chosen, self.dtype)
         value = float(objective.metric_values(self.confusion[chosen]))
         return _cut_of(placed, value, objective, self.sample)
 

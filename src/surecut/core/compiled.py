@@ -356,17 +356,21 @@ def judge(
 ) -> tuple[NDArray[Any], ...] | None:
     """What `rules.judge` finds of a ratio of whole numbers; None while the kernel is not ready, unless it `waits`."""
     samples = entries.samples
-    ratios = np.empty((samples, 6), dtype=np.int64)
-    for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
-        ratios[:, column] = coefficient
-    hides = not entries.in_scores
-    given: list[Any] = [entries.starts, entries.weight, entries.absent]
-    given += [entries.low, entries.high, entries.exact] if hides else [None, None, None]
-    given = [None if one is None else np.ascontiguousarray(one) for one in given]
+    if samples == 1:
+        ratios = np.array([[*ratio.numerator, *ratio.denominator]])
+    else:
+        ratios = np.empty((samples, 6), dtype=np.int64)
+        for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
+            ratios[:, column] = coefficient
+    given: list[Any] = list(map(np.ascontiguousarray, (entries.starts, entries.weight, entries.absent)))
+    if entries.in_scores:
+        given += [None, None, None]
+    else:
+        given += map(np.ascontiguousarray, (entries.low, entries.high, entries.exact))
     best, value, bound = np.empty((3, samples))
     out = best, np.empty(samples, dtype=np.int64), value, np.zeros(len(entries), dtype=bool), bound
     rest = ratios, needs, tie, out
-    kind = tuple(one is not None and one.flags.writeable for one in given)
+    kind = tuple([one is not None and one.flags.writeable for one in given])
     if not waits and not JUDGE.is_ready(kind, lambda: (given[0][:1], *given[1:], *rest)):
         return None
     JUDGE(*given, *rest)

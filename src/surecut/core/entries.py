@@ -160,14 +160,19 @@ class Entries:
         negatives, positives = self.totals[sample].T
         return Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp)
 
+    def edge(self, position: int) -> Confusion:
+        """The confusion of one edge of the only sample, in plain numbers."""
+        if self.in_floats:
+            return self.edges[position]
+        above = self.weight[:position]
+        fp, tp = int(above[:, 0].sum()), int(above[:, 1].sum())
+        negatives, positives = self.totals[0].tolist()
+        return Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp)
+
     def accepted_at(self, which: Any, sample: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Negatives and positives above some edges of some samples, of counts."""
-        is_one = self.samples == 1
-        if is_one and isinstance(which, np.ndarray) and len(which) == 1 and "_counted" not in self.__dict__:
-            above = self.weight[: which[0]]  # of the winner alone
-            return above[:, 0].sum(keepdims=True), above[:, 1].sum(keepdims=True)
         negatives, positives = self._counted
-        if is_one:
+        if self.samples == 1:
             return negatives[which], positives[which]
         position, first = which - sample, self.starts[sample]
         return negatives[position] - negatives[first], positives[position] - positives[first]

@@ -12,6 +12,7 @@ This is the only module that knows them, for one sample and for many, at any res
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -375,12 +376,12 @@ def _records(tied: NDArray[np.int64], values: NDArray[np.float64], tried: Tried)
 
 
 class Placed(NamedTuple):
-    """The cut of each sample: its confusion, its threshold, and between which scores it stands."""
+    """The cut of each sample, or of one: its confusion, its threshold, and between which scores it stands."""
 
     confusion: Confusion
-    thresholds: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    thresholds: Any
+    lower: Any
+    upper: Any
 
 
 def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) -> Placed:
@@ -388,35 +389,46 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     sample = np.arange(entries.samples)
     position = winner - sample
     accepts, rejects = position > entries.starts[:-1], position < entries.starts[1:]
-    keys = np.empty((2, entries.samples), dtype=np.uint64)
-    if len(entries):
-        keys[0], keys[1] = entries.low[position - 1], entries.high[position - ~rejects]
-    upper, lower = scores_of_keys(keys)
-    if not (accepts.all() and rejects.all()):
-        upper[~accepts], lower[~rejects] = np.inf, -np.inf
-    return Placed(entries.edges_at(winner, sample), places(lower, upper, dtype), lower, upper)
+    upper, lower = np.full((2, entries.samples), np.inf)
+    lower[:] = -np.inf
+    upper[accepts] = scores_of_keys(entries.low[position[accepts] - 1])
+    lower[rejects] = scores_of_keys(entries.high[position[rejects]])
+    return Placed(entries.edges_at(winner, sample), place(lower, upper, dtype), lower, upper)
 
 
-def places(lower: NDArray[np.float64], upper: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
-    """Where in each (lower, upper] a threshold stands: midway, in the scores' own dtype, never equal to `lower`.
-
-    With nothing below (or −inf, which has no middle) the threshold is the lowest accepted score itself.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        middle = lower / 2 + upper / 2
-        rounded = (
-            np.ceil(middle) if dtype.kind in "iu" else middle.astype(dtype, copy=False).astype(np.float64, copy=False)
-        )
-    return np.where(np.isfinite(lower) & (lower < rounded) & (rounded <= upper), rounded, upper)
+def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any]) -> Placed:
+    """The cut at an edge of the only sample, in plain numbers: what most calls come down to, without arrays of one."""
+    first, last = max(edge - 1, 0), min(edge, len(entries) - 1)
+    upper, lower = scores_of_keys(np.array([entries.low[first], entries.high[last]])).tolist()
+    upper, lower = upper if edge else math.inf, lower if edge == last else -math.inf
+    return Placed(entries.edge(edge), place(lower, upper, dtype), lower, upper)
 
 
-def place(lower: float, upper: float, dtype: np.dtype[Any]) -> float:
-    """Where in (lower, upper] a threshold stands.
+def place(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Any:
+    """Where in (lower, upper] a threshold stands: midway, in the scores' own dtype, never equal to `lower`.
+
+    With nothing below (or −inf, which has no middle) the threshold is the lowest accepted score itself. The ends are
+    plain numbers, or arrays.
 
     >>> place(0.2, 0.4, np.dtype(np.float64)), place(3, 4, np.dtype(np.int64)), place(-np.inf, 0.5, np.dtype(float))
     (0.30000000000000004, 4.0, 0.5)
     """
-    return float(places(np.array([lower]), np.array([upper]), dtype)[0])
+    if isinstance(lower, np.ndarray):
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = _in_dtype(lower / 2 + upper / 2, dtype)
+        return np.where((lower > -np.inf) & (lower < middle) & (middle <= upper), middle, upper)
+    middle = _in_dtype(lower / 2 + upper / 2, dtype)
+    return float(middle if lower > -math.inf and lower < middle <= upper else upper)
+
+
+def _in_dtype(middle: Any, dtype: np.dtype[Any]) -> Any:
+    """The value, or one above it, that scores of a dtype can have; of floats the nearest one."""
+    if dtype == np.float64:
+        return middle
+    if dtype.kind in "iu":
+        return np.ceil(middle)
+    with np.errstate(over="ignore"):
+        return np.asarray(middle).astype(dtype).astype(np.float64)[()]
 
 
 def infeasible(objective: Objective, edges: Confusion, rows: int) -> ValueError:

@@ -235,7 +235,7 @@ def summarize(
 
 
 def _placed(candidates: Candidates, which: int) -> float:
-    return place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.dtype)
+    return float(place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.dtype))
 
 
 def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list[str]]:
