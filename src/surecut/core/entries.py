@@ -302,13 +302,12 @@ class Entries:
         size[which] = np.diff(finer.starts)
         ends = np.concatenate(([0], np.cumsum(size)))
         of_finer = np.repeat(which, size)
-        total = int(ends[-1])
+        source = np.empty(int(ends[-1]), dtype=np.intp)  # of each entry: one of these, or behind them a finer one
+        source[~of_finer] = np.flatnonzero(~which)
+        source[of_finer] = np.arange(len(self), len(self) + len(finer))
 
         def joined(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-            both = np.empty((total, *mine.shape[1:]), dtype=mine.dtype)
-            both[~of_finer] = mine[~which]
-            both[of_finer] = theirs
-            return both
+            return np.concatenate((mine, theirs)).take(source, axis=0)
 
         rows = joined(self.rows, finer.rows)
         return Entries(

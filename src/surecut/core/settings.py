@@ -86,7 +86,7 @@ class Settings:
     sort_below: int = 30_000
     first_bits: int = 15
     group: int = 64
-    sorted_at_once: int = 1 << 12
+    sorted_at_once: int = 1 << 14
     sorted_share: int = 16
     flat_share: int = 4
     flat_bins: int = 1024
