@@ -12,6 +12,8 @@ from pathlib import Path
 
 def require_folder(path: Path) -> None:
     """Raise where a file cannot be written: its folder does not exist, or the path is a folder or a loop of links."""
+    if "\0" in str(path):
+        raise OSError(f"cannot write {str(path)!r}: a name must not hold a null character")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
     if path.is_dir():

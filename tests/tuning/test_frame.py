@@ -545,3 +545,18 @@ def test_columns_are_named_by_text_and_once():
             tune_frame(frame, label="label", score="score")
         with pytest.raises(ValueError, match="the frame has several columns named 'score': rename all but one"):
             apply_frame(frame, tune_threshold(*values[:2]), score="score")
+
+
+def test_columns_of_nothing_but_nulls_stay_as_they_are():
+    """PyArrow does not join columns that have no type."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"y": [0, 1, 0, 1], "s": [0.1, 0.2, 0.3, 0.4], "g": ["a", "a", "b", "b"]})
+    cut = tune_frame(table, label="y", score="s", by="g")
+    empty = table.append_column("nothing", pa.nulls(4))
+    applied = apply_frame(empty, cut, score="s", by="g")
+    assert applied.schema.names == ["y", "s", "g", "nothing", "predicted"]
+    assert applied["nothing"].type == pa.null()
+    assert applied["predicted"].to_pylist() == [False, True, False, True]
+    without_keys = empty.set_column(2, "g", pa.nulls(4))
+    with pytest.warns(UserWarning, match="none of the cut's"):
+        assert not any(apply_frame(without_keys, cut, score="s", by="g")["predicted"].to_pylist())

@@ -161,7 +161,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     hull_ : Hull or LabelHulls
         The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is made when it is asked
         for, or when the classifier is copied or pickled; until then the classifier holds scores, labels and weights of
-        the tuning rows in memory (9 to 17 bytes for each score of float64).
+        the tuning rows in memory (9 to 24 bytes for each score of float64).
     estimator_, classes_
         The fitted model and its classes.
 

@@ -95,10 +95,17 @@ class AppliedCut:
             position = _unused("surecut_position", names)
             frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
         schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in columns.by)
-        frame = frame.with_columns(
-            *(as_group_key(name, schema[name]).alias(key) for name, key in zip(columns.by, keys, strict=True))
-        )
-        joined = frame.join(thresholds_beside(frame, cut, keys, threshold_name), on=list(keys), how="left")
+        found = [as_group_key(name, schema[name]) for name in columns.by]
+        if frame.implementation.is_pyarrow():  # which joins no columns of nothing but nulls
+            untyped = [str(frame.to_native().schema.field(name).type) == "null" for name in columns.by]
+            found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
+        frame = frame.with_columns(*(one.alias(key) for one, key in zip(found, keys, strict=True)))
+        table = thresholds_beside(frame, cut, keys, threshold_name)
+        if position is not None and frame.implementation.is_pyarrow():
+            of_rows = frame.select(position, *keys).join(table, on=list(keys), how="left").sort(position)
+            joined = frame.with_columns(of_rows[threshold_name])
+        else:
+            joined = frame.join(table, on=list(keys), how="left")
         threshold = nw.col(threshold_name)
         reaches = (score >= threshold) & (threshold < math.inf) & ~is_nan(score)
         return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()), names, position, index)
