@@ -22,10 +22,12 @@ def test_every_snippet_runs(snippets, tmp_path, monkeypatch, capsys):
     names: dict[str, object] = {}
     for snippet in snippets:
         exec(compile(snippet, str(README), "exec"), names)
-    printed = capsys.readouterr().out
-    promised = re.search(r"print\(cut\)\s+# (.*)", snippets[0]).group(1)
-    pattern = ".*".join(re.escape(piece) for piece in promised.split("…"))
-    assert re.match(pattern, printed), f"the README promises {promised!r}, the snippet prints {printed!r}"
+    printed = capsys.readouterr().out.splitlines()
+    promises = re.findall(r"^print\(.*\)\s+# (.*)", "\n".join(snippets), flags=re.MULTILINE)
+    assert len(promises) == 2
+    for promised, line in zip(promises, printed, strict=True):
+        pattern = ".*".join(re.escape(piece) for piece in promised.split("…"))
+        assert re.match(pattern, line), f"the README promises {promised!r}, the snippet prints {line!r}"
     assert (tmp_path / "cut.json").exists()
 
 

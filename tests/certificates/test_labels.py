@@ -390,8 +390,8 @@ class TestLongTables:
         ("options", "message"),
         [
             ({"by": ["none"] * 8}, "by= holds 'none', which is not among the cut's 8 labels"),
-            ({"by": [0] * 8}, "7 of the cut's 8 labels have no row, such as 1"),
-            ({"by": range(8), "sample_weight": [1] * 7 + [0]}, "1 of the cut's 8 labels have no row, such as 7"),
+            ({"by": [0] * 8}, "no rows of 7 of the cut's 8 labels, such as 1"),
+            ({"by": range(8), "sample_weight": [1] * 7 + [0]}, "no rows of 1 of the cut's 8 labels, such as 7"),
             ({"by": range(8), "method": "bootstrap"}, "does not say which of its rows belong together"),
             ({"by": range(8), "groups": range(8), "method": "uniform"}, "not independent, which method='uniform'"),
             ({"by": range(8), "groups": range(8), "sample_weight": range(1, 9)}, "leave the weights out"),

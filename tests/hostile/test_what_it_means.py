@@ -107,7 +107,7 @@ SAME = Found("not looked at")
 NO_ROWS = Refused("error", "empty|no rows|holds no|one class or none")
 TWO_CLASSES = Refused("error", "two classes|binary|0 and 1")
 NO_POSITIVES = Refused("error: F1 is undefined", "undefined without rows of the positive class|one class or none")
-UNKNOWN = Refused("error", "not among the cut's")
+UNKNOWN = Refused("error; `surecut check` leaves it out", "not among the cut's")
 NO_SCORE = Negative("negative, or an error", 5, "no score|NaN in 1 of 8")
 NO_GROUP = Negative("negative, or an error", 5, "none of the cut's")
 

@@ -324,17 +324,17 @@ def _require_rows(cut: MultilabelCut, tallies: Sequence[ScoreTally], which: str)
     lacking = [label for label, tally in zip(cut, tallies, strict=False) if not tally.rows.any()]
     if lacking:
         raise ValueError(
-            f"{len(lacking):,} of the cut's {len(cut):,} labels have no {which}, such as {in_brief(repr(lacking[0]))}: "
-            'give rows of them, or pass unknown="drop" to check the other labels'
+            f"there are no {which} of {len(lacking):,} of the cut's {len(cut):,} labels, such as "
+            f'{in_brief(repr(lacking[0]))}: give rows of them, or pass unknown="drop" to check the other labels'
         )
 
 
 def _unchecked(cut: Cut, tally: ScoreTally, reference: ScoreTally | None) -> str | None:
     """Why a label cannot be checked; None where it can be."""
     if not tally.rows.any():
-        return "it has no rows"
+        return "no rows"
     if reference is not None and not reference.rows.any():
-        return "it has no reference rows"
+        return "no reference rows"
     classes = [(cut.confusion.negatives, cut.confusion.positives)]
     classes += [one.rows.sum(axis=0) for one in (tally, reference) if one is not None]
     try:

@@ -203,7 +203,7 @@ def drift(report: DriftReport) -> None:
     if report.moved:
         line(f"There is a statistically significant change ({sure} confidence).", style="bold red")
     else:
-        line(f"No sign of a change: chance explains such differences ({sure} confidence).", style="bold green")
+        line(f"No sign of a change: chance alone can explain such differences ({sure} confidence).", style="bold green")
     line(_looks(report.looks))
 
 
@@ -242,7 +242,7 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
         some = f"{len(moved):,} of {checked:,} labels have"
         line(f"{some} changed significantly ({sure} confidence for all labels together).", style="bold red")
     else:
-        which = "any label" if checked == labels else f"any of the {checked:,} labels that were checked"
+        which = "any label" if checked == labels else f"the label{'s' if checked > 1 else ''} that could be checked"
         line(f"No sign of a change in {which} ({sure} confidence for all together).", style="bold green")
     line(_looks(report.looks))
 

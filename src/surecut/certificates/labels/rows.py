@@ -146,8 +146,8 @@ class TableRows:
         lacking = np.flatnonzero(np.bincount(present, minlength=len(self.labels)) == 0)
         if len(lacking):
             raise ValueError(
-                f"{len(lacking):,} of the cut's {len(self.labels):,} labels have no row, such as "
-                f"{self.labels[lacking[0]]!r}: nothing can be said of their average"
+                f"there are no rows of {len(lacking):,} of the cut's {len(self.labels):,} labels, such as "
+                f"{self.labels[lacking[0]]!r}: give rows of every label, since the certificate is of their average"
             )
 
     def tallies(self) -> list[ScoreTally]:
