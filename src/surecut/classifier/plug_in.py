@@ -80,8 +80,9 @@ class _Splits(NamedTuple):
     @property
     def held_out(self) -> Any:
         """The rows that tune, of all splits."""
-        (_, first), *others = self.splits
-        return np.concatenate([first, *(tune for _, tune in others)]) if self.splits[0][0] is not None else first
+        if self.splits[0][0] is None:
+            return slice(None)
+        return np.concatenate([tune for _, tune in self.splits])
 
     def trained_on(self, rows: int) -> NDArray[np.intp] | None:
         """Some of the rows that trained the model that predicts; None where it was fitted before."""
@@ -254,12 +255,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         )
         self._set_estimator(results[0][0], X, y, routed, plan)
 
-        # Copies: of the arrays that were given, or that the model returns, nothing may change before there is a hull.
+        # Copies: the hull is made later, and the caller may write to its arrays, or the model to its own, before that.
         scores = as_scores(np.concatenate([scores for _, scores in results]))
         is_positive = y == self._positive()
-        truth = is_positive[plan.held_out]
-        weight = None if weights is None else np.array(weights[plan.held_out])
-        group = None if groups is None else groups[plan.held_out]
+        held_out = plan.held_out
+        truth = is_positive[held_out]
+        weight = None if weights is None else np.array(weights[held_out])
+        group = None if groups is None else groups[held_out]
         kept_aside = None if self.confidence is None else self._kept_aside(truth, group)
 
         def chosen(column: Any, rows: Any) -> Any:
@@ -318,7 +320,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._set_estimator(results[0][0], X, y, routed, plan)
         # Copies, as for one label.
         scores = np.concatenate([scores for _, scores in results])
-        truth, held_weights = y[plan.held_out], None if weights is None else np.array(weights[plan.held_out])
+        held_out = plan.held_out
+        truth, held_weights = y[held_out], None if weights is None else np.array(weights[held_out])
         truth = truth.toarray() if is_sparse(truth) else np.array(truth)
         cut = tune_thresholds(
             truth,

@@ -125,7 +125,7 @@ class EngineRows:
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score, shipped: they have to fit in memory."""
-        self.check(self.counted(self.prepared))
+        self.check(self.counted(self.prepared, with_labels=True))
         found = self.counted(self.valid, SCORE)
         entries = entries_of(found, np.zeros(len(found), dtype=np.int64), 1, self.weighted)[0]
         rows, squares = entries.rows, entries.rows
@@ -239,15 +239,15 @@ class EngineRows:
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 
-    def counted(self, frame: nw.LazyFrame[Any], *by: str) -> nw.DataFrame[Any]:
+    def counted(self, frame: nw.LazyFrame[Any], *by: str, with_labels: bool = False) -> nw.DataFrame[Any]:
         """Rows by some columns and what they are: counts, and sums of weights.
 
-        Also lowest and highest score of bins, and lowest and highest label in answers that are to be checked.
+        Also the lowest and the highest score of bins and, for `check`, the lowest and the highest label (`with_labels`).
         """
         asked = [nw.len().alias(ROWS)]
         if BIN in by:
             asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
-        if by in ((), (BIN,), tuple(self.keys)):
+        if with_labels:
             asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         if self.weighted:
             frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
@@ -365,7 +365,7 @@ class EngineSource:
         binned = rows.binned(fine)
         if self._groups is not None:
             binned = binned.filter(nw.col(KIND) <= COUNTED)
-        answer = rows.counted(binned, *by, BIN)
+        answer = rows.counted(binned, *by, BIN, with_labels=self._groups is None)
         if self._groups is None:
             rows.check(answer)
             answer = answer.filter(nw.col(KIND) <= COUNTED)
@@ -461,7 +461,7 @@ class EngineGroups(LabelSource):
     def _counted(self) -> GroupCounts:
         """Rows by group and class; checks labels, scores, weights and keys."""
         keys = self.engine.keys
-        found = self.engine.counted(self.engine.prepared, *keys)
+        found = self.engine.counted(self.engine.prepared, *keys, with_labels=True)
         self.engine.check(found)
         found = found.filter(nw.col(KIND) <= COUNTED).sort(*keys)
         is_first = np.zeros(len(found), dtype=bool)
@@ -673,10 +673,10 @@ def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
 
 
 def _whole(number: Any) -> Any:
-    """A whole number as an integer that is never null, in a way that the engine knows it.
+    """A whole number as an integer of which the engine knows that it is never null.
 
-    Before Spark joins rows by an integer that may be null, it filters them by whether it is. It computes it for that
-    from the columns of the frame in one expression, so long that Java does not compile it.
+    Before Spark joins rows by a column that may be null, it filters out the nulls. For that filter it computes the
+    column from those of the frame in one expression, which is too long for Java to compile.
     """
     return number.cast(nw.Int64).fill_null(0)
 

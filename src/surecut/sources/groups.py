@@ -10,7 +10,7 @@ import numpy as np
 
 from surecut._inputs import require_no_nan
 from surecut._labels import Labels
-from surecut.core.kernels import available
+from surecut.core.kernels import available, run_starts
 from surecut.core.search import SourceChangedError
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import ArraySource
@@ -78,7 +78,7 @@ class GroupedRows(LabelRuns):
         order.sort()  # plain integers are sorted several times faster than positions by their place
         place = (order >> bits).astype(np.int64)
         order &= (1 << bits) - 1
-        firsts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+        firsts = run_starts(place)
         sizes = np.diff(firsts, append=len(place))
         present = place[firsts]
         with self._lock:
