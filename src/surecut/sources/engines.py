@@ -242,7 +242,7 @@ class EngineRows:
     def counted(self, frame: nw.LazyFrame[Any], *by: str, with_labels: bool = False) -> nw.DataFrame[Any]:
         """Rows by some columns and what they are: counts, and sums of weights.
 
-        Also the lowest and the highest score of bins and, for `check`, the lowest and the highest label (`with_labels`).
+        Also lowest and highest score of bins and, for `check`, lowest and highest label (`with_labels`).
         """
         asked = [nw.len().alias(ROWS)]
         if BIN in by:
