@@ -160,9 +160,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     certificate_ : Certificate
         With `confidence`: limits for the metric's value on new rows.
     hull_ : Hull or LabelHulls
-        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is made when it is asked
-        for, or when the classifier is copied or pickled; until then the classifier holds scores, labels and weights of
-        the tuning rows in memory (9 to 17 bytes for each score of float64).
+        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is computed
+        when it is first used, or when the classifier is copied or pickled. Until then the classifier keeps the scores,
+        labels and weights of the tuning rows in memory (9 to 17 bytes for each score of float64).
     estimator_, classes_
         The fitted model and its classes.
 
