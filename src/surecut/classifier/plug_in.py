@@ -180,7 +180,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     True
     """
 
-    _hull: Any  # a hull, or a function that makes it
+    _hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]  # or what computes it
 
     def __init__(
         self,
@@ -431,6 +431,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError("the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew")
         other = copy.copy(self)
         other.metric = metric
+        cut: Cut | MultilabelCut
         if isinstance(self.hull_, LabelHulls):
             other.average = self.cut_.average if average is None else average
             cut = self.hull_.best_cut(get_metric(metric), other.average)
@@ -501,8 +502,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return tags
 
     @property
-    def hull_(self) -> Any:
-        """The ROC hull of the tuning rows, or the hulls of many labels: made when it is asked for."""
+    def hull_(self) -> Hull | LabelHulls:
+        """The ROC hull of the tuning rows, or the hulls of many labels, computed when it is first used."""
         if "_hull" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no hull_ before it is fitted")
         hull = self._hull
@@ -513,7 +514,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def __getstate__(self) -> Any:
         """What is pickled and copied: the hull, and not the rows that it is made from."""
         if "_hull" in vars(self):
-            self.hull_  # noqa: B018  # makes it
+            self.hull_  # noqa: B018  # computes it
         return super().__getstate__()
 
     def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]) -> None:

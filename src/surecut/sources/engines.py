@@ -34,7 +34,7 @@ from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.columns import Columns, as_group_key, is_nan, not_numbers
 from surecut.sources.engine_tables import batches_of, can_stream, table_beside
-from surecut.sources.groups import GroupedRows
+from surecut.sources.groups import GroupSource
 from surecut.sources.key_values import as_key
 from surecut.sources.labels import LabelSource
 
@@ -546,10 +546,10 @@ class EngineGroups(LabelSource):
 
     def collected(self) -> LabelSource:
         """The groups with their rows in memory, where these can be streamed and are not too many."""
-        needed = self.size * GroupedRows.bytes_per_row(self.dtype, self.weighted)
+        needed = self.size * GroupSource.bytes_per_row(self.dtype, self.weighted)
         if not can_stream(self.engine.frame) or needed > self.settings.grouped_bytes:
             return self
-        rows = GroupedRows(self.counts, self.totals, self.dtype, self.weighted)
+        rows = GroupSource(self.counts, self.totals, self.dtype, self.weighted)
 
         def add(_: None, batch: nw.DataFrame[Any]) -> None:
             weights = batch[WEIGHT].to_numpy() if self.weighted else None

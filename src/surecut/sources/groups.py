@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surecut.core.search import Source
 
 
-class GroupedRows(LabelRuns):
+class GroupSource(LabelRuns):
     """The rows of groups, group after group, each group's negatives before its positives.
 
     Parameters
