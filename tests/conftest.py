@@ -126,3 +126,19 @@ def some_confusions() -> list[Confusion]:
     drawn = [Confusion(*map(int, random.integers(1, 60, 4))) for _ in range(40)]
     corners = [Confusion(7, 0, 0, 13), Confusion(7, 13, 0, 0), Confusion(0, 13, 7, 0), Confusion(1, 0, 6, 13)]
     return drawn + corners
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB downloads nothing."""
+    from surecut.sources import files
+
+    connect = files.connected
+
+    def connected(*options, **named):
+        connection = connect(*options, **named)
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+            connection.execute(f"SET {setting} = false")
+        return connection
+
+    monkeypatch.setattr(files, "connected", connected)

@@ -137,8 +137,8 @@ def shipped(monkeypatch):
     answers: list[tuple[tuple[str, ...], int]] = []
     counted = EngineRows.counted
 
-    def noted(self, frame, *by):
-        answer = counted(self, frame, *by)
+    def noted(self, frame, *by, **options):
+        answer = counted(self, frame, *by, **options)
         answers.append((by, len(answer)))
         return answer
 

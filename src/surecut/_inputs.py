@@ -45,18 +45,18 @@ def as_scores(y_score: ArrayLike, name: str = "y_score", may_be_empty: bool = Fa
     if kind == "O":
         _require_exact_integers([value for value in scores.tolist() if isinstance(value, int)], name)
     try:
-        if scores.dtype.kind in "mM":
+        if kind in "mM":
             raise TypeError("turn dates and durations into numbers, of seconds, say")
-        if scores.dtype.kind == "c":
+        if kind == "c":
             raise TypeError("complex numbers have no order")
         with np.errstate(over="ignore"):  # a long double beyond a double is told below
             doubles = scores.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         found = "text" if kind in "US" else f"values of type {scores.dtype}"
         raise TypeError(f"{name} must be numbers, got {found} ({error})") from None
-    if scores.dtype.kind == "O":
+    if kind == "O":
         inexact = [value for value in scores.tolist() if not fits_double(value)]
-    elif scores.dtype.kind == "f":
+    elif kind == "f":
         inexact = scores[(doubles.astype(scores.dtype) != scores) & ~np.isnan(scores)].tolist()
     else:
         inexact = []
@@ -214,7 +214,7 @@ def require_same_length(**columns: Any) -> None:
 def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_empty: bool = False) -> NDArray[Any]:
     if type(values) is np.ndarray:
         column = values
-    elif isinstance(values, list):  # as a service's call has it, with a single score: it is none of those below
+    elif isinstance(values, list):  # often of one score: the tests below would take longer than to predict it
         column = _as_array(values, name)
     elif np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]

@@ -146,10 +146,6 @@ class Labels:
     def is_positive(self) -> NDArray[np.bool_]:
         return np.asarray(self.codes == self.positive)
 
-    def __getitem__(self, which: Any) -> NDArray[np.bool_]:
-        """Whether some rows are positive."""
-        return np.asarray(self.codes[which] == self.positive)
-
     def check(self) -> None:
         """Raise unless every row holds one of the two values."""
         valid = np.count_nonzero(self.codes == self.positive)
@@ -249,7 +245,7 @@ def stored(number: Any, dtype: np.dtype[Any]) -> Any:
     >>> stored(1, np.dtype(np.uint8)), stored(-1, np.dtype(np.uint8)), stored(1.5, np.dtype(np.int64))
     (np.uint8(1), None, None)
     """
-    if number == 1 and dtype.kind in "iufb":
+    if number == 1 and dtype.kind in "iufb":  # the usual positive label, which all of them hold
         return dtype.type(1)
     try:
         value = dtype.type(number)

@@ -105,8 +105,7 @@ def _canonical(matrix: Any, name: str, may_be_empty: bool = False) -> Any:
 
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have rows and columns, got shape {matrix.shape}")
-    if 0 in matrix.shape[may_be_empty:]:
-        raise ValueError(f"{name} is empty: it has shape {matrix.shape}")
+    _require_entries(matrix, name, may_be_empty)
     columns = sparse.csc_array(matrix)
     if not columns.has_canonical_format:
         columns = columns.copy()
@@ -127,9 +126,14 @@ def _dense(
     if matrix.ndim != 2:
         hint = f": {one_column}" if one_column and matrix.ndim == 1 else ""
         raise ValueError(f"{name} must have rows and columns, got shape {matrix.shape}{hint}")
-    if 0 in matrix.shape[may_be_empty:]:
-        raise ValueError(f"{name} is empty: it has shape {matrix.shape}")
+    _require_entries(matrix, name, may_be_empty)
     return matrix, names
+
+
+def _require_entries(matrix: Any, name: str, may_lack_rows: bool) -> None:
+    rows, labels = matrix.shape
+    if labels == 0 or (rows == 0 and not may_lack_rows):
+        raise ValueError(f"{name} is empty: it has shape {matrix.shape}")
 
 
 def _require_indicators(values: NDArray[Any], name: str) -> None:

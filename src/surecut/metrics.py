@@ -211,9 +211,9 @@ class LinearFractionalMetric(Metric):
             return plain_number(np.where(bottom == 0, np.nan, np.divide(top, bottom)))
 
     def in_accepted(self, positives: Any, negatives: Any) -> WholeRatio | None:
-        """The metric of rows that are so many of each class, in whole numbers; None where it is none of these.
+        """The metric as a ratio in TP and FP, for given class totals; None unless it can be had in whole numbers.
 
-        The class totals are counts below 2**31, of one sample or of several.
+        The totals are counts below 2**31, of one sample or of several.
 
         >>> FBeta(1).in_accepted(positives=30, negatives=70)
         WholeRatio(numerator=(0, 2, 0), denominator=(30, 1, 1))
@@ -938,7 +938,7 @@ def _largest(weight: Any) -> int:
 
 
 def _along(line: Triple, tp: Any, fp: Any) -> Any:
-    """Constant + a TP + b FP, without what is nothing."""
+    """Constant + a TP + b FP; terms whose coefficient is 0 are left out."""
     constant, of_tp, of_fp = line
     terms = [
         cell if type(weight) is int and weight == 1 else weight * cell

@@ -29,8 +29,6 @@ from surecut.core.keys import LARGEST, ordered_keys, scores_of_keys
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut._labels import Labels
-
 SIZE = 256
 """Rows that are kept of a sample."""
 
@@ -87,7 +85,7 @@ class RowSample:
     labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def of_rows(cls, scores: NDArray[Any], is_positive: NDArray[Any] | Labels, role: str = VALIDATION) -> RowSample:
+    def of_rows(cls, scores: NDArray[Any], is_positive: NDArray[Any], role: str = VALIDATION) -> RowSample:
         """Rows from all over some columns."""
         kept = positions(len(scores))
         doubles = np.minimum(as_doubles(scores[kept]), LARGEST)

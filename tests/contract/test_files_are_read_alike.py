@@ -18,6 +18,8 @@ pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 typer_testing = pytest.importorskip("typer.testing")
 
+pytestmark = pytest.mark.usefixtures("offline")
+
 RANDOM = np.random.default_rng(0)
 SCORES = np.round(RANDOM.random(40), 3)
 ROWS = pandas.DataFrame(
@@ -300,23 +302,6 @@ def outcome(ask, path, folder):
             return ask(path, folder)
         except (ValueError, TypeError, OSError) as error:
             return type(error).__name__, str(error)
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch):
-    """DuckDB downloads nothing."""
-
-    from surecut.sources import files
-
-    connect = files.connected
-
-    def connected(*options, **named):
-        connection = connect(*options, **named)
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            connection.execute(f"SET {setting} = false")
-        return connection
-
-    monkeypatch.setattr(files, "connected", connected)
 
 
 @pytest.fixture

@@ -403,10 +403,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def place(folder, monkeypatch):
+def place(folder, monkeypatch, offline):
     """Commands run in the folder; the picture of the demo takes no second each time, and DuckDB downloads nothing."""
     from surecut.cli import demo
-    from surecut.sources import files
 
     monkeypatch.chdir(folder)
     story = None
@@ -419,15 +418,6 @@ def place(folder, monkeypatch):
     measure = demo.measure
     monkeypatch.setattr(demo, "measure", measured)
     monkeypatch.setattr(demo, "draw", lambda story, out: demo.write_whole(out, b"a picture"))
-    connect = files.connected
-
-    def connected(*options, **named):
-        connection = connect(*options, **named)
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            connection.execute(f"SET {setting} = false")
-        return connection
-
-    monkeypatch.setattr(files, "connected", connected)
 
 
 # The law

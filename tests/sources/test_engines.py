@@ -70,9 +70,9 @@ def test_spark_joins_without_a_sort_and_without_computing_bins_twice(spark, make
     """A table of ours is sent to the workers, and no filter computes the bins from the columns of the frame."""
     plans, counted = [], EngineRows.counted
 
-    def noted(self, frame, *by):
+    def noted(self, frame, *by, **options):
         plans.append(nw.to_native(frame)._jdf.queryExecution().executedPlan().toString())
-        return counted(self, frame, *by)
+        return counted(self, frame, *by, **options)
 
     monkeypatch.setattr(EngineRows, "counted", noted)
     with warnings.catch_warnings(), using(shipped=16, shipped_by_group=20, shipped_each=1, engine_bins=16, fine=4):

@@ -10,7 +10,7 @@ import pytest
 from surecut import tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
-from surecut.sources.groups import GroupedRows
+from surecut.sources.groups import GroupSource
 
 pd = pytest.importorskip("pandas")
 duckdb = pytest.importorskip("duckdb")
@@ -21,7 +21,7 @@ SCORES = np.array([0.5, 0.25, 0.125, 0.75, 1.0, 0.375, 0.625])
 
 
 def rows_in_batches(*sizes, weights=None):
-    rows = GroupedRows(COUNTS, COUNTS, np.dtype(float), weighted=weights is not None)
+    rows = GroupSource(COUNTS, COUNTS, np.dtype(float), weighted=weights is not None)
     ends = np.cumsum([0, *sizes])
     for first, end in itertools.pairwise(ends):
         rows.add(PLACES[first:end], SCORES[first:end], None if weights is None else weights[first:end])
@@ -44,7 +44,7 @@ def test_rows_of_more_groups_than_fit_in_a_half_word_are_put_where_they_belong()
     groups, at_once = 1 << 17, 1 << 16
     random = np.random.default_rng(0)
     counts = np.column_stack((np.ones(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)))
-    rows = GroupedRows(counts, counts, np.dtype(float), weighted=False)
+    rows = GroupSource(counts, counts, np.dtype(float), weighted=False)
     order = random.permutation(groups)
     for some in np.split(order, groups // at_once):
         rows.add(2 * some, some.astype(float), None)

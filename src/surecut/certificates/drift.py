@@ -290,7 +290,7 @@ def check_label_drift(
 
     Each label is checked at error / m, so that there is no false alarm of any with the confidence, whatever holds
     between the labels; at error / (m · looks) if so many looks are planned. A label without rows of both classes, where
-    the metric needs them, is not checked, and said. So is a label without any rows, whose tally is empty, unless
+    the metric needs them, is listed as not checked. So is a label without any rows, whose tally is empty, unless
     ``unknown="error"``. It is an error if no label can be checked. The other parameters are those of `check_drift`.
     """
     check_watch(confidence, weights, looks)
@@ -299,8 +299,9 @@ def check_label_drift(
         if len(some) != len(cut):
             raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(some)}")
     if unknown == "error":
-        for some, which in ((tallies, "rows"), (reference or (), "reference rows")):
-            _require_rows(cut, some, which)
+        _require_rows(cut, tallies, "rows")
+        if reference is not None:
+            _require_rows(cut, reference, "reference rows")
     options: dict[str, Any] = {"weights": weights, "looks": looks, "random_state": random_state}
     each = 1 - (1 - confidence) / len(cut)
     reports: dict[Any, DriftReport] = {}
@@ -321,7 +322,7 @@ def check_label_drift(
 
 
 def _require_rows(cut: MultilabelCut, tallies: Sequence[ScoreTally], which: str) -> None:
-    lacking = [label for label, tally in zip(cut, tallies, strict=False) if not tally.rows.any()]
+    lacking = [label for label, tally in zip(cut, tallies, strict=True) if not tally.rows.any()]
     if lacking:
         raise ValueError(
             f"there are no {which} of {len(lacking):,} of the cut's {len(cut):,} labels, such as "

@@ -52,8 +52,8 @@ AT_ONCE = 10_000
 GROUPED_AT_ONCE = 100
 """Resamples of groups that are drawn at once."""
 
-SHOWN = 10
-"""How often a bar moves."""
+STAGES = 10
+"""How often the progress bar moves."""
 
 FEW_ROWS, ROWS_PER_CELL = 1 << 16, 32
 """So few rows, in all and by bin and class, are drawn one by one; otherwise the numbers of rows are."""
@@ -159,7 +159,7 @@ def _resampled(
     at_once = max(1, AT_ONCE // len(edges)) if groups is None else GROUPED_AT_ONCE
     sizes = [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
     chunks = list(zip(sizes, rng.integers(2**63, size=len(sizes)).tolist(), strict=True))
-    stages = [chunks[len(chunks) * i // SHOWN : len(chunks) * (i + 1) // SHOWN] for i in range(SHOWN)]
+    stages = [chunks[len(chunks) * i // STAGES : len(chunks) * (i + 1) // STAGES] for i in range(STAGES)]
     done: list[list[_Drawn]] = []
     for stage in shown(stages, "resampling", resamples, progress=progress, size=lambda stage: sum(n for n, _ in stage)):
         done += on_each(work, stage, settings().available_cores)

@@ -80,8 +80,9 @@ class _Splits(NamedTuple):
     @property
     def held_out(self) -> Any:
         """The rows that tune, of all splits."""
-        (_, first), *others = self.splits
-        return np.concatenate([first, *(tune for _, tune in others)]) if self.splits[0][0] is not None else first
+        if self.splits[0][0] is None:
+            return slice(None)
+        return np.concatenate([tune for _, tune in self.splits])
 
     def trained_on(self, rows: int) -> NDArray[np.intp] | None:
         """Some of the rows that trained the model that predicts; None where it was fitted before."""
@@ -159,9 +160,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     certificate_ : Certificate
         With `confidence`: limits for the metric's value on new rows.
     hull_ : Hull or LabelHulls
-        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is made when it is asked
-        for, or when the classifier is copied or pickled; until then the classifier holds scores, labels and weights of
-        the tuning rows in memory (9 to 24 bytes for each score of float64).
+        The ROC hull of the tuning rows, from which `retarget` finds cuts for other metrics. It is computed
+        when it is first used, or when the classifier is copied or pickled. Until then the classifier keeps the scores,
+        labels and weights of the tuning rows in memory (9 to 24 bytes for each score of float64).
     estimator_, classes_
         The fitted model and its classes.
 
@@ -179,7 +180,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     True
     """
 
-    _hull: Any  # a hull, or a function that makes it
+    _hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]  # or what computes it
 
     def __init__(
         self,
@@ -254,12 +255,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         )
         self._set_estimator(results[0][0], X, y, routed, plan)
 
-        # Copies: of the arrays that were given, or that the model returns, nothing may change before there is a hull.
+        # Copies: the hull is made later, and the caller may write to its arrays, or the model to its own, before that.
         scores = as_scores(np.concatenate([scores for _, scores in results]))
         is_positive = y == self._positive()
-        truth = is_positive[plan.held_out]
-        weight = None if weights is None else np.array(weights[plan.held_out])
-        group = None if groups is None else groups[plan.held_out]
+        held_out = plan.held_out
+        truth = is_positive[held_out]
+        weight = None if weights is None else np.array(weights[held_out])
+        group = None if groups is None else groups[held_out]
         kept_aside = None if self.confidence is None else self._kept_aside(truth, group)
 
         def chosen(column: Any, rows: Any) -> Any:
@@ -318,7 +320,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._set_estimator(results[0][0], X, y, routed, plan)
         # Copies, as for one label.
         scores = np.concatenate([scores for _, scores in results])
-        truth, held_weights = y[plan.held_out], None if weights is None else np.array(weights[plan.held_out])
+        held_out = plan.held_out
+        truth, held_weights = y[held_out], None if weights is None else np.array(weights[held_out])
         truth = truth.toarray() if is_sparse(truth) else np.array(truth)
         cut = tune_thresholds(
             truth,
@@ -428,6 +431,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError("the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew")
         other = copy.copy(self)
         other.metric = metric
+        cut: Cut | MultilabelCut
         if isinstance(self.hull_, LabelHulls):
             other.average = self.cut_.average if average is None else average
             cut = self.hull_.best_cut(get_metric(metric), other.average)
@@ -498,8 +502,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return tags
 
     @property
-    def hull_(self) -> Any:
-        """The ROC hull of the tuning rows, or the hulls of many labels: made when it is asked for."""
+    def hull_(self) -> Hull | LabelHulls:
+        """The ROC hull of the tuning rows, or the hulls of many labels, computed when it is first used."""
         if "_hull" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no hull_ before it is fitted")
         hull = self._hull
@@ -510,7 +514,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def __getstate__(self) -> Any:
         """What is pickled and copied: the hull, and not the rows that it is made from."""
         if "_hull" in vars(self):
-            self.hull_  # noqa: B018  # makes it
+            self.hull_  # noqa: B018  # computes it
         return super().__getstate__()
 
     def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]) -> None:

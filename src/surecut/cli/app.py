@@ -528,8 +528,8 @@ def check(
         UncheckedLabels,
         typer.Option(
             metavar="drop|error",
-            help="With --by: labels of the cut that have no rows, and rows of labels that the cut does not know: not "
-            "checked, and said, or an error.",
+            help="With --by, what to do with labels of the cut that have no rows, and with rows of labels that the cut "
+            "does not know: leave them out and report it, or stop with an error.",
         ),
     ] = UncheckedLabels.drop,
     random_state: Annotated[

@@ -1,4 +1,4 @@
-"""The kernels of `kernels` that read every row, compiled by numba.
+"""The kernels of `kernels` that read every row, and the judge of `rules` for ratios of counts, compiled by numba.
 
 They are written so that numba compiles them soon, because a process may call them only once: they call no function,
 allocate nothing, take arrays in every form that they need them in (`.view` alone costs 0.3 s), and what an argument

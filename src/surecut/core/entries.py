@@ -146,8 +146,9 @@ class Entries:
     def edges(self) -> Confusion:
         """The confusion of every edge."""
         if not self.in_floats:
-            every = np.arange(len(self) + self.samples) if self.samples > 1 else slice(None)
-            return self.edges_at(every, self.of_edges(np.arange(self.samples)) if self.samples > 1 else 0)
+            if self.samples == 1:
+                return self.edges_at(slice(None), 0)
+            return self.edges_at(np.arange(len(self) + self.samples), self.of_edges(np.arange(self.samples)))
         tp, fp = (self._accepted(column) for column in (1, 0))
         fn, tn = (self._rejected(column) for column in (1, 0))
         return Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
@@ -197,10 +198,11 @@ class Entries:
         return np.column_stack((tn[first], fn[first]))
 
     @property
-    def number(self) -> tuple[int, int]:
-        """Rows of each class that have a score, negatives first, of all samples."""
+    def rows_by_class(self) -> tuple[int, int]:
+        """Rows that have a score, negatives first, of all samples together."""
         if not self.weighted:
-            return tuple((self.totals - self.absent).sum(axis=0).tolist())
+            negatives, positives = (self.totals - self.absent).sum(axis=0).tolist()
+            return negatives, positives
         return int(self.rows[:, 0].sum()), int(self.rows[:, 1].sum())  # quicker than a sum along the long axis
 
     @cached_property

@@ -62,7 +62,7 @@ ROWS_OF_A_CALL = 10_000
 class SortedRows(NamedTuple):
     """Distinct keys, descending, and their rows by class; and what a pass over the rows has found.
 
-    That are the number of positives, of labels that are neither of the two, of NaNs, and the checksum.
+    The pass finds the number of positives, of labels that are neither of the two, of NaNs, and the checksum.
     """
 
     keys: NDArray[np.uint64]
@@ -325,7 +325,7 @@ def by_class(positive: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:
     return counts
 
 
-def run_starts(ordered: NDArray[np.uint64]) -> NDArray[np.intp]:
+def run_starts(ordered: NDArray[Any]) -> NDArray[np.intp]:
     """Where each run of equal keys begins."""
     is_new = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
@@ -402,21 +402,23 @@ def compiled() -> Kernels | None:
 
 def available(rows: int, settings: Settings) -> Kernels:
     """Kernels for so many rows: the compiled ones if they are loaded, or asked for by the settings."""
-    if settings.kernels == "compiled":
-        return compiled() or NumpyKernels()
+    if (module := _compiled_module(settings)) is not None:
+        kernels: Kernels = module.CompiledKernels(waits=settings.kernels == "compiled")
+        return kernels
     if settings.kernels is None:
-        if LOADING.module is not None:
-            kernels: Kernels = LOADING.module.CompiledKernels()
-            return kernels
         LOADING.note(rows, settings)
     return NumpyKernels()
 
 
 def compiled_judge(settings: Settings) -> Callable[..., Any] | None:
     """The compiled judge of `rules`, if it is loaded, or asked for by the settings."""
-    if settings.kernels == "numpy" or (LOADING.module is None and settings.kernels is None):
-        return None
-    module = LOADING.module
-    if module is None:
-        module = LOADING.load() if has_numba() else None
+    module = _compiled_module(settings)
     return None if module is None else module.judge
+
+
+def _compiled_module(settings: Settings) -> ModuleType | None:
+    if settings.kernels == "numpy":
+        return None
+    if settings.kernels == "compiled" and LOADING.module is None and has_numba():
+        return LOADING.load()
+    return LOADING.module

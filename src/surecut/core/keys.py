@@ -63,7 +63,7 @@ def reaches(scores: Any, threshold: Any) -> NDArray[np.bool_]:
     (array([ True,  True, False]), array([False, False]))
     """
     reached = np.asarray(np.asarray(scores, dtype=np.float64) >= threshold)
-    if isinstance(threshold, float) and threshold < INF:  # what is left out here takes longer than one score
+    if isinstance(threshold, float) and threshold < INF:  # the rest would take longer than to compare one score
         return reached
     return np.asarray(reached & (np.asarray(threshold) < np.inf))
 

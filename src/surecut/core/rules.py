@@ -1,6 +1,7 @@
 """The rules: what a cut is worth, what a bin can hide, which cut wins, and where its threshold is put.
 
-This is the only module that knows them, for one sample and for many, at any resolution:
+This is the only module that knows them, for one sample and for many, at any resolution, but for a compiled loop that
+judges ratios of counts in the same way (`compiled.judge`):
 
 - `score >= threshold` is positive; a threshold of +inf predicts nothing, even where a score is +inf;
 - a cut at which the metric is undefined, or which does not meet a constraint, is never chosen;

@@ -133,7 +133,7 @@ def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entr
     finer = source.refine(wide)
     if finer is None:
         every = source.count(every=True)
-        if every.number != entries.number:
+        if every.rows_by_class != entries.rows_by_class:
             raise SourceChangedError
         return every
     require_same_rows(finer, wide.rows)

@@ -64,7 +64,7 @@ class Settings:
     shipped, shipped_by_group, shipped_each
         So many rows may be fetched from an engine by distinct score; with groups, and for each group.
     grouped_bytes
-        With groups, the rows of a frame that can be streamed are read into memory, if they need no more.
+        With groups, the rows of a frame that can be streamed are read into memory if they need no more bytes.
     engine_bins
         First bins of all groups in an engine together, as far as one bin per octave allows, and parts of bins.
     broadcast

@@ -335,7 +335,9 @@ def tally_keys(
     return ScoreTally(keys, _weight_by_class(weights, positive, starts), rows, squares, dtype, checksum)
 
 
-def _weight_by_class(weights: NDArray[np.float64], positive: NDArray[np.int64], starts: NDArray[np.intp]) -> Any:
+def _weight_by_class(
+    weights: NDArray[np.float64], positive: NDArray[np.int64], starts: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Shape (scores, 2), negatives first: the sum of weights in each run of rows."""
     sums = np.zeros((len(starts), 2))
     if len(starts) == len(weights):

@@ -164,11 +164,10 @@ class ArraySource(RowSource):
     def seen(self) -> tuple[RowSample, ...]:
         if self._distinct is not None:
             return (RowSample.of_distinct(self._distinct.low, self._distinct.rows),)
-        if not self.weighted:
-            return (RowSample.of_rows(self.scores, self.labels),)
         kept = positions(len(self))
-        kept = kept[self.weights[kept] > 0]
-        return (RowSample.of_rows(self.scores[kept], self.labels[kept]),)
+        if self.weighted:
+            kept = kept[self.weights[kept] > 0]
+        return (RowSample.of_rows(self.scores[kept], self.labels.codes[kept] == self.labels.positive),)
 
     def _found(self, blocks: Iterator[slice], low: Any, high: Any) -> Iterator[FoundRows]:
         """The rows that lie in some bins (ascending), block by block."""

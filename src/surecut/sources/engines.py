@@ -34,7 +34,7 @@ from surecut.positive_class import settle_absence
 from surecut.sample import Sample
 from surecut.sources.columns import Columns, as_group_key, is_nan, not_numbers
 from surecut.sources.engine_tables import batches_of, can_stream, table_beside
-from surecut.sources.groups import GroupedRows
+from surecut.sources.groups import GroupSource
 from surecut.sources.key_values import as_key
 from surecut.sources.labels import LabelSource
 
@@ -125,7 +125,7 @@ class EngineRows:
 
     def tally(self) -> ScoreTally:
         """All rows, by distinct score, shipped: they have to fit in memory."""
-        self.check(self.counted(self.prepared))
+        self.check(self.counted(self.prepared, with_labels=True))
         found = self.counted(self.valid, SCORE)
         entries = entries_of(found, np.zeros(len(found), dtype=np.int64), 1, self.weighted)[0]
         rows, squares = entries.rows, entries.rows
@@ -239,15 +239,15 @@ class EngineRows:
 
     # --- Answers -----------------------------------------------------------------------------------------------------
 
-    def counted(self, frame: nw.LazyFrame[Any], *by: str) -> nw.DataFrame[Any]:
+    def counted(self, frame: nw.LazyFrame[Any], *by: str, with_labels: bool = False) -> nw.DataFrame[Any]:
         """Rows by some columns and what they are: counts, and sums of weights.
 
-        Also lowest and highest score of bins, and lowest and highest label in answers that are to be checked.
+        Also lowest and highest score of bins and, for `check`, lowest and highest label (`with_labels`).
         """
         asked = [nw.len().alias(ROWS)]
         if BIN in by:
             asked += [nw.col(SCORE).min().alias(LOW), nw.col(SCORE).max().alias(HIGH)]
-        if by in ((), (BIN,), tuple(self.keys)):
+        if with_labels:
             asked += [nw.col(LABEL).min().alias(FIRST_LABEL), nw.col(LABEL).max().alias(LAST_LABEL)]
         if self.weighted:
             frame = frame.with_columns((nw.col(WEIGHT) * nw.col(WEIGHT)).alias(SQUARES))
@@ -365,7 +365,7 @@ class EngineSource:
         binned = rows.binned(fine)
         if self._groups is not None:
             binned = binned.filter(nw.col(KIND) <= COUNTED)
-        answer = rows.counted(binned, *by, BIN)
+        answer = rows.counted(binned, *by, BIN, with_labels=self._groups is None)
         if self._groups is None:
             rows.check(answer)
             answer = answer.filter(nw.col(KIND) <= COUNTED)
@@ -461,7 +461,7 @@ class EngineGroups(LabelSource):
     def _counted(self) -> GroupCounts:
         """Rows by group and class; checks labels, scores, weights and keys."""
         keys = self.engine.keys
-        found = self.engine.counted(self.engine.prepared, *keys)
+        found = self.engine.counted(self.engine.prepared, *keys, with_labels=True)
         self.engine.check(found)
         found = found.filter(nw.col(KIND) <= COUNTED).sort(*keys)
         is_first = np.zeros(len(found), dtype=bool)
@@ -546,10 +546,10 @@ class EngineGroups(LabelSource):
 
     def collected(self) -> LabelSource:
         """The groups with their rows in memory, where these can be streamed and are not too many."""
-        needed = self.size * GroupedRows.bytes_per_row(self.dtype, self.weighted)
+        needed = self.size * GroupSource.bytes_per_row(self.dtype, self.weighted)
         if not can_stream(self.engine.frame) or needed > self.settings.grouped_bytes:
             return self
-        rows = GroupedRows(self.counts, self.totals, self.dtype, self.weighted)
+        rows = GroupSource(self.counts, self.totals, self.dtype, self.weighted)
 
         def add(_: None, batch: nw.DataFrame[Any]) -> None:
             weights = batch[WEIGHT].to_numpy() if self.weighted else None
@@ -673,10 +673,10 @@ def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
 
 
 def _whole(number: Any) -> Any:
-    """A whole number as an integer that is never null, in a way that the engine knows it.
+    """A whole number as an integer of which the engine knows that it is never null.
 
-    Before Spark joins rows by an integer that may be null, it filters them by whether it is. It computes it for that
-    from the columns of the frame in one expression, so long that Java does not compile it.
+    Before Spark joins rows by a column that may be null, it filters out the nulls. For that filter it computes the
+    column from those of the frame in one expression, which is too long for Java to compile.
     """
     return number.cast(nw.Int64).fill_null(0)
 

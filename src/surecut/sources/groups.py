@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import require_no_nan
 from surecut._labels import Labels
-from surecut.core.kernels import available
+from surecut.core.kernels import run_starts
 from surecut.core.search import SourceChangedError
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import ArraySource
-from surecut.sources.labels import runs
-from surecut.sources.matrices import NEGATIVE, POSITIVE, BinnedColumns, LabelRuns
+from surecut.sources.matrices import NEGATIVE, POSITIVE, LabelRuns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.kernels import Kernels
-    from surecut.core.rules import Objective
     from surecut.core.search import Source
 
 
-class GroupedRows(LabelRuns):
+class GroupSource(LabelRuns):
     """The rows of groups, group after group, each group's negatives before its positives.
 
     Parameters
@@ -50,7 +45,6 @@ class GroupedRows(LabelRuns):
         self._totals = totals
         self._next = self._starts_by_class[:-1].copy()
         self._lock = threading.Lock()
-        self._checksums: NDArray[np.uint64] | None = None
 
     @staticmethod
     def bytes_per_row(dtype: np.dtype[Any], weighted: bool) -> int:
@@ -78,7 +72,7 @@ class GroupedRows(LabelRuns):
         order.sort()  # plain integers are sorted several times faster than positions by their place
         place = (order >> bits).astype(np.int64)
         order &= (1 << bits) - 1
-        firsts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+        firsts = run_starts(place)
         sizes = np.diff(firsts, append=len(place))
         present = place[firsts]
         with self._lock:
@@ -106,44 +100,9 @@ class GroupedRows(LabelRuns):
     def totals(self) -> NDArray[Any]:
         return self._totals
 
-    def blocks_for(self, objective: Objective) -> list[slice]:
-        if self._kernels_for(objective) is None:
-            return self.blocks()
-        self._checksums = np.zeros(len(self), dtype=np.uint64)
-        return runs(0, len(self), self.settings.labels_at_once)
-
-    def part(self, labels: slice, objective: Objective) -> Source:
-        kernels = self._kernels_for(objective)
-        return super().part(labels, objective) if kernels is None else BinnedColumns(self, labels, kernels)
-
-    def _kernels_for(self, objective: Objective) -> Kernels | None:
-        """The kernels to bin groups with; None where this is impossible, or sorting is as quick."""
-        sizes = self.settings
-        if self.weighted or self.size < max(sizes.binned_size, sizes.binned_rows * len(self)):
-            return None
-        return self._kernels if objective.can_be_bounded else None
-
-    @cached_property
-    def _kernels(self) -> Kernels | None:
-        return available(self.size, self.settings)
-
-    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """The scores and classes of each of some groups."""
-        inner = self.starts[labels.start + 1 : labels.stop] - self.starts[labels.start]
-        part = self._run(labels)[1]
-        return np.split(self.scores[part], inner), np.split(self.is_positive[part].view(np.uint8), inner)
-
-    def name_rows(self, labels: slice, checksums: list[int]) -> None:
-        """Remember the checksums of some groups, where a pass over their scores has found them."""
-        assert self._checksums is not None
-        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
-
-    def require_no_nan(self) -> None:
-        """Raise on NaN among the scores."""
-        require_no_nan(self.scores)
-
-    def checksums(self) -> NDArray[np.uint64]:
-        return super().checksums() if self._checksums is None else self._checksums
+    @property
+    def worth_binning(self) -> bool:
+        return self.size >= max(self.settings.binned_size, self.settings.binned_rows * len(self))
 
     def pooled(self) -> Source:
         labels = Labels(self.is_positive.view(np.uint8), POSITIVE, NEGATIVE)

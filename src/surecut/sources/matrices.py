@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_doubles
+from surecut._inputs import as_doubles, require_no_nan
 from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion, joined
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.rules import Objective
-    from surecut.core.settings import Settings
 
 ROWS_PER_BIN = 32
 """About so many rows share a bin, if scores are spread evenly: finer bins take longer to judge than they save."""
@@ -60,7 +60,72 @@ def no_labels(y_score: Any) -> Any:
     return np.broadcast_to(np.uint8(0), y_score.shape)
 
 
-class DenseSource(LabelSource):
+class StoredLabels(LabelSource):
+    """Labels whose scores are one array in memory. Without weights, and if it pays, they are counted in bins."""
+
+    def __init__(self, scores: NDArray[Any]) -> None:
+        super().__init__()
+        self.scores = scores
+        self._checksums: NDArray[np.uint64] | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.scores.dtype
+
+    @property
+    def worth_binning(self) -> bool:
+        """Whether labels have so many rows that bins are quicker than a sort."""
+        return False
+
+    def blocks_for(self, objective: Objective) -> list[slice]:
+        if not self._is_binned(objective):
+            return self.blocks()
+        blocks = self.binned_blocks()
+        self._checksums = np.zeros(blocks[-1].stop, dtype=np.uint64)
+        return blocks
+
+    def part(self, labels: slice, objective: Objective) -> Source:
+        if not self._is_binned(objective):
+            return super().part(labels, objective)
+        return BinnedColumns(self, labels, self._kernels)
+
+    def _is_binned(self, objective: Objective) -> bool:
+        return not self.weighted and self.worth_binning and objective.can_be_bounded
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        return available(self.size, self.settings)
+
+    def checksums(self) -> NDArray[np.uint64]:
+        return self.computed_checksums() if self._checksums is None else self._checksums
+
+    def name_rows(self, labels: slice, checksums: list[int]) -> None:
+        """Remember the checksums of some labels, where a pass over their scores has found them."""
+        assert self._checksums is not None
+        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
+
+    @abstractmethod
+    def computed_checksums(self) -> NDArray[np.uint64]:
+        """The checksums of all labels, from their scores."""
+
+    @abstractmethod
+    def binned_blocks(self) -> list[slice]:
+        """Labels that are counted in bins together."""
+
+    @abstractmethod
+    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """The scores of each of some labels, and their classes as 0 and 1; each label's stand together."""
+
+    @abstractmethod
+    def require_no_nan(self) -> None:
+        """Raise on NaN among the scores."""
+
+
+class DenseSource(StoredLabels):
     """Matrices of one shape, (rows, labels), read in blocks of columns or of rows.
 
     `present` are the positions of the rows in the matrix that they were taken from; None if they are all of its rows.
@@ -73,21 +138,12 @@ class DenseSource(LabelSource):
         weights: NDArray[np.float64] | None,
         present: NDArray[np.intp] | None = None,
     ) -> None:
-        super().__init__()
-        self.scores, self.truth, self.weights, self.present = scores, truth, weights, present
-        self._checksums: NDArray[np.uint64] | None = None
+        super().__init__(scores)
+        self.truth, self.weights, self.present = truth, weights, present
 
     @property
     def rows(self) -> int:
         return len(self.scores)
-
-    @property
-    def size(self) -> int:
-        return int(self.scores.size)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.scores.dtype
 
     @property
     def weighted(self) -> bool:
@@ -107,32 +163,16 @@ class DenseSource(LabelSource):
     def blocks(self) -> list[slice]:
         return runs(0, self.scores.shape[1], max(1, self.settings.entries_at_once // self.rows))
 
-    def blocks_for(self, objective: Objective) -> list[slice]:
-        if self._kernels_for(objective) is None:
-            return self.blocks()
+    @property
+    def worth_binning(self) -> bool:
+        return self.rows >= self.settings.binned_rows and self.size >= self.settings.binned_size
+
+    def binned_blocks(self) -> list[slice]:
         labels = self.scores.shape[1]
         workers = min(self.settings.available_cores, labels)
         copied = self.rows * (self.scores.itemsize + 1)
         at_once = self.scores.nbytes // (self.settings.copied_share * workers * copied)
-        self._checksums = np.zeros(labels, dtype=np.uint64)
         return runs(0, labels, max(1, min(self.settings.labels_at_once, at_once)))
-
-    def part(self, labels: slice, objective: Objective) -> Source:
-        kernels = self._kernels_for(objective)
-        if kernels is None:
-            return super().part(labels, objective)
-        return BinnedColumns(self, labels, kernels)
-
-    def _kernels_for(self, objective: Objective) -> Kernels | None:
-        """The kernels to bin labels with; None where this is impossible, or sorting is as quick."""
-        sizes = self.settings
-        if self.weighted or self.rows < sizes.binned_rows or self.size < sizes.binned_size:
-            return None
-        return self._kernels if objective.can_be_bounded else None
-
-    @cached_property
-    def _kernels(self) -> Kernels | None:
-        return available(self.size, self.settings)
 
     def entries(self, labels: slice) -> Entries:
         keys = ordered_keys(self._doubles(labels))
@@ -161,19 +201,12 @@ class DenseSource(LabelSource):
             cells[3] = self.rows - cells[:3].sum(axis=0)
         return Confusion(*cells)
 
-    def checksums(self) -> NDArray[np.uint64]:
-        if self._checksums is not None:
-            return self._checksums
+    def computed_checksums(self) -> NDArray[np.uint64]:
         sums = np.zeros(self.scores.shape[1], dtype=np.uint64)
         for block in self._row_blocks():
             bits = as_doubles(self.scores[block]).view(np.int64)
             sums += row_marks(bits, self.truth[block] != 0).sum(axis=0, dtype=np.uint64)
         return sums
-
-    def name_rows(self, labels: slice, checksums: list[int]) -> None:
-        """Remember the checksums of some labels, where a pass over their scores has found them."""
-        assert self._checksums is not None
-        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
 
     def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
         labels, size = sampled_labels(*totals.T)
@@ -183,7 +216,6 @@ class DenseSource(LabelSource):
         return (RowSample.of_labels(parts),)
 
     def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """The scores and classes of each of some labels."""
         scores = self._copied(self.scores, labels, kernels.buffers, "scores", self.dtype)
         return [*scores], [*self._copied(self.truth, labels, kernels.buffers, "truth", np.dtype(np.uint8))]
 
@@ -225,28 +257,6 @@ class DenseSource(LabelSource):
         return runs(0, self.rows, max(1, self.settings.matrix_rows * 128 // self.scores.shape[1]))
 
 
-class BinnedSource(Protocol):
-    """Labels without weights whose scores can be counted in bins."""
-
-    settings: Settings
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The scores' own dtype."""
-
-    def entries(self, labels: slice) -> Entries:
-        """All scores of some labels, sorted."""
-
-    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """The scores of each of some labels, and their classes as 0 and 1; each label's stand together."""
-
-    def name_rows(self, labels: slice, checksums: list[int]) -> None:
-        """Remember the checksums of some labels."""
-
-    def require_no_nan(self) -> None:
-        """Raise on NaN among the scores."""
-
-
 class BinnedColumns:
     """Some labels without weights as samples, counted in bins.
 
@@ -258,7 +268,7 @@ class BinnedColumns:
     refines = True
     resolvable_rows = float("inf")
 
-    def __init__(self, source: BinnedSource, labels: slice, kernels: Kernels) -> None:
+    def __init__(self, source: StoredLabels, labels: slice, kernels: Kernels) -> None:
         self._source, self._labels, self._kernels = source, labels, kernels
         self._settings = source.settings
         self.dtype = source.dtype
@@ -352,7 +362,7 @@ class BinnedColumns:
         return self._kernels.doubles(self._scores[label]).view(np.int64), self._truth[label], NO_WEIGHTS
 
 
-class LabelRuns(LabelSource):
+class LabelRuns(StoredLabels):
     """Scores label after label in one array; labels may have different numbers of them.
 
     `starts` says where each label's begin, `absent` is the weight by label and class of rows without a score.
@@ -366,17 +376,9 @@ class LabelRuns(LabelSource):
         weights: NDArray[np.float64] | None,
         absent: NDArray[Any],
     ) -> None:
-        super().__init__()
-        self.starts, self.scores, self.is_positive = starts, scores, is_positive
+        super().__init__(scores)
+        self.starts, self.is_positive = starts, is_positive
         self.entry_weights, self.absent = weights, absent
-
-    @property
-    def size(self) -> int:
-        return int(self.scores.size)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.scores.dtype
 
     @property
     def weighted(self) -> bool:
@@ -411,7 +413,18 @@ class LabelRuns(LabelSource):
         weights = np.column_stack((np.where(is_positive, 0, weight), np.where(is_positive, weight, 0)))
         return confusion_by_sample(label, accepted, weights, absent)
 
-    def checksums(self) -> NDArray[np.uint64]:
+    def binned_blocks(self) -> list[slice]:
+        return runs(0, len(self.absent), self.settings.labels_at_once)
+
+    def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        starts, part = self._run(labels)
+        inner = starts[1:-1]
+        return np.split(self.scores[part], inner), np.split(self.is_positive[part].view(np.uint8), inner)
+
+    def require_no_nan(self) -> None:
+        require_no_nan(self.scores)
+
+    def computed_checksums(self) -> NDArray[np.uint64]:
         return np.concatenate([self._checksums_of(block) for block in self.blocks()])
 
     def _checksums_of(self, labels: slice) -> NDArray[np.uint64]:

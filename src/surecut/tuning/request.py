@@ -237,9 +237,9 @@ class Request:
             )
 
     @cached_property
-    def objectives(self) -> list[Objective]:
+    def objectives(self) -> tuple[Objective, ...]:
         """What each cut should be best for."""
-        return [Objective(metric, self.constraints, self.prior) for metric in self.metrics]
+        return tuple(Objective(metric, self.constraints, self.prior) for metric in self.metrics)
 
     def named(self, cuts: Sequence[Any]) -> Any:
         """The cut, or cuts of several metrics by name; in full where different metrics share a name."""
@@ -254,5 +254,5 @@ class Request:
 
 @lru_cache(maxsize=256, typed=True)
 def _of_plain(*options: Any) -> Request:
-    """The request of plain options, which is asked again and again by whoever tunes small samples."""
+    """The request of plain options, kept because whoever tunes many small samples makes the same one each time."""
     return Request._of(*options)

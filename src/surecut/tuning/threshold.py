@@ -81,9 +81,9 @@ def tune_threshold(
     Returns
     -------
     Cut
-        The threshold, its value, and where they came from. Among equal values the highest threshold wins. Of rows with
-        weights, two that differ by no more than the rounding of the metric's extremes (2e-15 of the largest one) count
-        as equal: if weights range over 24 orders of magnitude, an F1 of 1e-24 is as good as 0.
+        The threshold, its value, and where they came from. Among equal values the highest threshold wins. With
+        weights, values that differ by no more than rounding errors (2e-15 of the metric's largest value) count as
+        equal: if weights range over 24 orders of magnitude, an F1 of 1e-24 is as good as 0.
 
     Examples
     --------
