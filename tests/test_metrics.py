@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from surecut import get_metric, tune_threshold
 from surecut.confusion import Confusion
+from surecut.core.settings import using
 from surecut.metrics import (
     AM,
     CATALOGUE,
@@ -28,6 +29,7 @@ from surecut.metrics import (
     HMean,
     Jaccard,
     LinearFractional,
+    LinearFractionalMetric,
     Metric,
     NoTheoremError,
     NotMonotoneError,
@@ -607,3 +609,24 @@ def test_scorers_with_parameters_at_their_defaults_are_unwrapped():
 @pytest.mark.parametrize("name", ["f1_score", "f1score", "F1 score"])
 def test_a_name_may_end_in_score(name):
     assert get_metric(name) == FBeta(1)
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float64, np.int64, np.int32, np.int16, np.int8, Fraction])
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_cells_of_a_users_metric_may_be_numbers_of_any_kind(kind, kernels):
+    class Gain(LinearFractionalMetric):
+        name = "gain"
+
+        def cells(self, positives, negatives):
+            return tuple(map(kind, (100, -20, -100, 0))), tuple(map(kind, (1, 1, 1, 1)))
+
+    random = np.random.default_rng(0)
+    labels = random.random(2000) < 0.3
+    scores = random.random(2000) + labels * random.random(2000)
+    with using(kernels=kernels):
+        cut = tune_threshold(labels, scores, metric=Gain())
+    gains = [
+        Fraction(int(100 * (2 * (accepted & labels).sum() - labels.sum()) - 20 * (accepted & ~labels).sum()), 2000)
+        for accepted in (scores >= score for score in scores)
+    ]
+    assert cut.value == float(max(gains))

@@ -202,7 +202,7 @@ class LinearFractionalMetric(Metric):
     def evaluate(self, confusion: Confusion) -> Any:
         confusion = confusion.ready_for_products()  # the weights of some metrics are counts themselves
         positives, negatives = confusion.positives, confusion.negatives
-        numerator, denominator = _in_whole_numbers(*self.cells(positives, negatives))
+        numerator, denominator = _in_whole_numbers(*self._plain_cells(positives, negatives))
         ratio = _in_accepted(numerator, denominator, positives, negatives)
         if ratio is not None:
             return plain_number(ratio.at(np.asarray(confusion.tp), np.asarray(confusion.fp)))
@@ -218,7 +218,13 @@ class LinearFractionalMetric(Metric):
         >>> FBeta(1).in_accepted(positives=30, negatives=70)
         WholeRatio(numerator=(0, 2, 0), denominator=(30, 1, 1))
         """
-        return _in_accepted(*_in_whole_numbers(*self.cells(positives, negatives)), positives, negatives)
+        cells = self._plain_cells(positives, negatives)
+        return _in_accepted(*_in_whole_numbers(*cells), positives, negatives)
+
+    def _plain_cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        """The cells, where a metric of one's own may have numbers that overflow, such as NumPy's of 32 bits."""
+        numerator, denominator = self.cells(positives, negatives)
+        return _as_plain(numerator), _as_plain(denominator)
 
     def coefficients(self, prior: Any) -> tuple[Triple, Triple]:
         """(a₀, a₁, a₂), (b₀, b₁, b₂) of the paper's form, in rates, at a prior.
@@ -226,7 +232,7 @@ class LinearFractionalMetric(Metric):
         >>> FBeta(1).coefficients(0.25)
         ((0.5, 0.0, -2.0), (0.5, 1.0, -1.0))
         """
-        numerator, denominator = self.cells(prior, 1 - prior)
+        numerator, denominator = self._plain_cells(prior, 1 - prior)
         return _in_fp_fn(numerator, prior), _in_fp_fn(denominator, prior)
 
     def check_monotone(self, prior: Any) -> None:
@@ -910,7 +916,7 @@ def _in_accepted(numerator: Cells, denominator: Cells, positives: Any, negatives
     most = _largest(positives + negatives)
     lines = []
     for weights in (numerator, denominator):
-        size = _size_of_whole(weights) if type(positives) is int else _sizes_of_whole(weights)
+        size = _size_of_whole(*weights) if type(positives) is int else _sizes_of_whole(weights)
         if size is None or size * most >= 2**62:
             return None
         tp, fp, fn, tn = weights
@@ -918,8 +924,8 @@ def _in_accepted(numerator: Cells, denominator: Cells, positives: Any, negatives
     return WholeRatio(*lines)
 
 
-@lru_cache(maxsize=1024)
-def _size_of_whole(weights: Cells) -> int | None:
+@lru_cache(maxsize=1024, typed=True)  # 1.0 is no whole number
+def _size_of_whole(*weights: Any) -> int | None:
     """The sum of the sizes of some weights; None unless all are whole numbers."""
     return _sizes_of_whole(weights)
 
@@ -1048,6 +1054,21 @@ def _in_cells(coefficients: Triple, positives: Any, negatives: Any) -> Cells:
 def _plain(number: Any) -> int | float:
     """A number as Python has it: NumPy's and fractions are neither saved nor counted with as they are."""
     return int(number) if isinstance(number, Integral) and abs(int(number)) < LARGE else float(number)
+
+
+def _as_plain(weights: Cells) -> Cells:
+    """Weights as `_plain` has them, and arrays of them in 64 bits; most are plain already."""
+    if all(type(weight) in (int, float) for weight in weights):
+        return weights
+    tp, fp, fn, tn = (
+        weight if type(weight) in (int, float) else _plain(weight) if np.ndim(weight) == 0 else _in_64_bits(weight)
+        for weight in weights
+    )
+    return tp, fp, fn, tn
+
+
+def _in_64_bits(weights: Any) -> Any:
+    return np.asarray(weights, dtype=np.int64 if np.asarray(weights).dtype.kind in "bi" else np.float64)
 
 
 def _with_plain_numbers(metric: Metric) -> None:

@@ -20,6 +20,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 State = TypeVar("State")
 
+LONGEST_PIECE = 20.0
+"""So many seconds a fork waits for the background's work."""
+
 
 class Shared(Iterator[Item]):
     """Items of which every thread may take the next one."""
@@ -89,18 +92,21 @@ def on_stream(
 class Background:
     """Pieces of work that a thread of its own does, one after the other, while nobody waits for them.
 
-    A process ends when the piece under way is done; later ones are dropped. In a forked child there is no such thread,
-    and `is_possible` is false if it was at work when the process was forked: what it held locked stays locked.
+    A process ends when the piece under way is done; later ones are dropped. So it is forked, too: whatever a piece
+    holds locked, an import above all, would stay locked in the child, which has no such thread. Should a piece itself
+    wait for the thread that forks, the wait has an end, and `is_possible` is false in the child.
     """
 
     def __init__(self) -> None:
         self._pieces: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._at_work = False
+        self._working = threading.RLock()
         self.is_possible = True
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
+            os.register_at_fork(
+                before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._begin_again
+            )
 
     def submit(self, piece: Callable[[], object]) -> None:
         """Have something done; exceptions are dropped."""
@@ -113,10 +119,8 @@ class Background:
 
     def _run(self) -> None:
         while (piece := self._pieces.get()) is not None and self.is_possible:
-            self._at_work = True
-            with contextlib.suppress(Exception):
+            with self._working, contextlib.suppress(Exception):
                 piece()
-            self._at_work = False
 
     def _end(self) -> None:
         self.is_possible = False
@@ -124,7 +128,18 @@ class Background:
         if self._thread is not None:
             self._thread.join()
 
-    def _after_fork(self) -> None:
-        self.is_possible = self.is_possible and not self._at_work
-        self._thread, self._at_work = None, False
-        self._pieces, self._starting = queue.SimpleQueue(), threading.Lock()
+    def _before_fork(self) -> None:
+        self._working.acquire(timeout=LONGEST_PIECE)
+
+    def _after_fork(self) -> bool:
+        """Let the work go on; returns whether it stood still."""
+        try:
+            self._working.release()
+        except RuntimeError:  # the wait was too long
+            return False
+        return True
+
+    def _begin_again(self) -> None:
+        self.is_possible = self._after_fork() and self.is_possible
+        self._thread = None
+        self._pieces, self._starting, self._working = queue.SimpleQueue(), threading.Lock(), threading.RLock()

@@ -1,0 +1,44 @@
+"""Work that nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import pytest
+
+from surecut.core import threads
+from surecut.core.threads import Background
+
+
+def fork_while(background: Background, lock: threading.Lock, work: float) -> tuple[bool, bool]:
+    """Fork while a piece of work holds a lock; whether the lock is free in the child, and the background possible."""
+    begun = threading.Event()
+
+    def piece() -> None:
+        with lock:
+            begun.set()
+            time.sleep(work)
+
+    background.submit(piece)
+    assert begun.wait(60)
+    child = os.fork()
+    if child == 0:
+        os._exit(lock.acquire(blocking=False) + 2 * background.is_possible)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return bool(code & 1), bool(code & 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_process_is_forked_when_the_work_under_way_is_done():
+    """As an import is: of a module that is locked, the child would wait for ever."""
+    background, lock = Background(), threading.Lock()
+    assert fork_while(background, lock, 0.5) == (True, True)
+    assert fork_while(background, lock, 0.01) == (True, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_fork_does_not_wait_for_ever(monkeypatch):
+    monkeypatch.setattr(threads, "LONGEST_PIECE", 0.01)
+    assert fork_while(Background(), threading.Lock(), 1.0) == (False, False)
