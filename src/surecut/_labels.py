@@ -93,7 +93,8 @@ class LabelRule:
 
     def is_known(self, *labels: Any) -> bool:
         """Whether the positive one of these labels is known: it is named, or they say it."""
-        return self.pos_label is not None or any(pair.issuperset(labels) for pair in SELF_EXPLANATORY)
+        zero_one, minus_one = SELF_EXPLANATORY
+        return self.pos_label is not None or zero_one.issuperset(labels) or minus_one.issuperset(labels)
 
     def classes(self, found: Iterable[Any]) -> Classes:
         """Decide, from the distinct labels that there are, which one is positive, or raise. None of them is missing."""
@@ -123,6 +124,9 @@ class LabelRule:
         return ValueError(
             f"{self.name} holds the labels {listed(labels)}: say which one is positive with {self.option}"
         )
+
+
+USUAL = LabelRule()
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def as_labels(y: ArrayLike, *, pos_label: Any = None, name: str = "y_true", chec
 
     With `check=False`, a third label or a missing one may be left for `Labels.check` to find.
     """
-    rule = LabelRule(pos_label, name)
+    rule = USUAL if pos_label is None and name == USUAL.name else LabelRule(pos_label, name)
     values = as_column(y, name)
     kind = values.dtype.kind
     if kind in "mM":

@@ -107,7 +107,7 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
             break
         entries = _refined(source, entries, unresolved)
     found = [Found(entries, *pair, source.dtype) for pair in zip(objectives, verdicts, strict=True)]
-    if source.refines:
+    if source.refines and not all(one.verdict.best.min(initial=0.0) > -np.inf for one in found):
         for one in found:
             _require_feasible(source, one, names)
     return found
