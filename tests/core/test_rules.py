@@ -9,8 +9,9 @@ survive are no other rules:
 | `least_tie` | 0 for an infinite best value to 1 | ±inf less any number is ±inf |
 | `_records` | ranks as floats; `rank.max() + 1` to `+ 2` | the same order, with wider gaps between samples |
 | `_records` | `samples > 1` to `>= 1` | ranks of one sample are in the order of its values |
-| `places` | `rounded <= upper` to `<` | where they are equal, both choices are `upper` |
-| `places` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no dtype has the kind X; None is float64 |
+| `place` | `middle <= upper` to `<`, of numbers and of arrays | where they are equal, both choices are `upper` |
+| `_in_dtype` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no dtype has the kind X; None is float64 |
+| `_ratio_at` | `samples > 1` to `>= 1` | the coefficients of one sample are plain numbers |
 """
 
 from __future__ import annotations
@@ -584,8 +585,10 @@ def test_a_threshold_is_of_the_scores_own_dtype():
     for kind in (np.int64, np.uint8):
         whole = np.dtype(kind)
         assert [rules.place(low, 4, whole) for low in (0, 1, 2, 3)] == [2, 3, 3, 4]
-    several = rules.place(np.array([0.0, -np.inf, 2.0]), np.array([1.0, 3.0, np.inf]), FLOAT)
-    assert several.tolist() == [0.5, 3.0, np.inf]
+    several = rules.place(np.array([0.0, -np.inf, 2.0, -np.inf]), np.array([1.0, 3.0, np.inf, np.inf]), FLOAT)
+    assert several.tolist() == [0.5, 3.0, np.inf, np.inf]
+    assert rules.place(np.array([lower]), np.array([upper]), single).tolist() == [upper]
+    assert rules.place(np.array([0, 3]), np.array([4, 4]), np.dtype(np.int64)).tolist() == [2, 4]
 
 
 def test_cuts_stand_between_the_scores_beside_them():
@@ -608,6 +611,91 @@ def test_cuts_stand_between_the_scores_beside_them():
     np.testing.assert_array_equal(placed.upper, scores[[0, 3]] - 0.1)
     assert placed.lower.tolist() == [0.5, 2.0]
     assert placed.thresholds.tolist() == [float(np.float32(0.575)), float(np.float32(2.45))]
+
+
+def test_the_only_cut_stands_where_those_of_many_samples_do():
+    scores, rows = np.array([0.75, 0.5, 0.25]), np.array([[0, 1], [1, 0], [0, 2]])
+    for weight in (rows, rows * 0.5):
+        entries = Entries.scores(ordered_keys(scores), rows, weight, absent=np.array([[1, 2]], dtype=weight.dtype))
+        for edge in range(4):
+            one, many = rules.placed_one(entries, edge, FLOAT), rules.placed(entries, np.array([edge]), FLOAT)
+            assert isinstance(one.thresholds, float)
+            assert (one.thresholds, one.lower, one.upper) == (many.thresholds[0], many.lower[0], many.upper[0])
+            assert one.confusion == many.confusion[0]
+            assert isinstance(one.confusion.tp, int if weight is rows else float)
+
+
+# Which judge
+
+
+def test_ratios_of_counts_are_judged_as_such():
+    @dataclass(frozen=True)
+    class Doubled(type(get_metric("f1"))):
+        def evaluate(self, confusion):
+            return 2 * super().evaluate(confusion)
+
+    scores, rows = np.array([0.75, 0.5, 0.25]), np.array([[0, 1], [1, 0], [0, 2]])
+    one = Entries.scores(ordered_keys(scores), rows, rows)
+    two = Entries.scores(ordered_keys(scores), rows, rows, starts=np.array([0, 2, 3]))
+    f1 = get_metric("f1")
+    assert Objective(f1).whole_ratio(one) == WholeRatio((0, 2, 0), (3, 1, 1))
+    (n0, n1, n2), (d0, d1, d2) = Objective(f1).whole_ratio(two)
+    assert (n0.tolist(), n1, n2, d0.tolist(), d1, d2) == ([0, 0], 2, 0, [1, 2], 1, 1)
+    weighted = (Entries.scores(ordered_keys(scores), rows, weight) for weight in (rows * 0.5, 2 * rows))
+    many = Entries.scores(ordered_keys(scores), rows << 30, rows << 30)
+    large = Entries.scores(ordered_keys(scores), rows << 30, rows << 30, starts=np.array([0, 2, 3]))
+    assert [Objective(f1).whole_ratio(entries) for entries in (*weighted, many, large)] == [None] * 4
+    others = (
+        Objective(f1, parse_constraints("recall>=0.1")),
+        Objective(f1, (), 0.3),
+        Objective(get_metric("mcc")),
+        Objective(FunctionMetric(lambda confusion: confusion.tp)),
+        Objective(Doubled()),
+    )
+    assert [objective.whole_ratio(entries) for objective in others for entries in (one, two)] == [None] * 10
+    assert judge(one, others[-1]).value[0] == 2 * judge(one, Objective(f1)).value[0]
+
+
+def test_the_compiled_judge_is_asked_where_it_is_loaded(kernels_name, monkeypatch):
+    """Those of the compiled one, if it is there and ready; else those of NumPy."""
+    scores, rows = np.array([0.75, 0.5, 0.25]), np.array([[0, 1], [1, 0], [0, 2]])
+    entries, asked, ratios = Entries.scores(ordered_keys(scores), rows, rows), [], []
+    at = WholeRatio.at
+    monkeypatch.setattr(WholeRatio, "at", lambda self, tp, fp: ratios.append(self) or at(self, tp, fp))
+
+    def judged(*given):
+        asked.append(given[2:])
+        return answer
+
+    monkeypatch.setattr(rules, "compiled_judge", lambda sizes: judged)
+    answer = (np.zeros(1),) * 5
+    assert judge(entries, Objective(get_metric("am"))) is not None
+    assert asked == [((True, True), rules.TIE, kernels_name == "compiled")]
+    assert judge(entries, Objective(get_metric("f1"))).best is answer[0]
+    assert asked[-1][0] == (False, True)
+    assert not ratios
+    answer = None
+    assert judge(entries, Objective(get_metric("f1"))).value[0] == pytest.approx(6 / 7)
+    assert len(ratios) == 1
+    assert judge(entries, Objective(get_metric("mcc"))).winner[0] in (1, 3)
+    assert len(asked) == 3
+
+
+def test_rounding_of_weights_makes_no_best_cut_of_several_samples():
+    rows = np.array([[1, 0], [1, 1], [1, 0], [1, 1]])
+    for weight, winner in ((np.array([[1e20, 0], [1, 1], [1e20, 0], [1, 1]]), [0, 3]), (rows * 1.0, [2, 5])):
+        entries = Entries.scores(np.array([40, 30, 20, 10], dtype=np.uint64), rows, weight, starts=np.array([0, 2, 4]))
+        assert judge(entries, Objective(get_metric("f1"))).winner.tolist() == winner
+
+
+def test_minus_infinity_is_the_value_of_several_samples_too():
+    rows = np.array([[1, 1], [2, 0]])
+    entries = Entries.scores(np.array([40, 10], dtype=np.uint64), rows, rows, starts=np.array([0, 1, 2]))
+    worthless = Objective(Bare(lambda confusion: np.full(np.shape(confusion.tp), -np.inf)))
+    verdict = judge(entries, worthless)
+    assert verdict.value.tolist() == [-np.inf, -np.inf]
+    assert verdict.value.dtype == float
+    assert verdict.best.tolist() == [rules.LOWEST] * 2
 
 
 # Why there is no cut

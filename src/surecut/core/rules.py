@@ -359,7 +359,7 @@ def _ratio_at(ratio: WholeRatio, entries: Entries, which: Any, sample: Any) -> N
     if entries.samples > 1:
         ratio = WholeRatio(*(tuple(c[sample] if isinstance(c, np.ndarray) else c for c in line) for line in ratio))
     fp, tp = entries.accepted_at(which, sample)
-    return np.asarray(ratio.at(tp, fp), dtype=float)
+    return np.asarray(ratio.at(tp, fp))
 
 
 def _records(tied: NDArray[np.int64], values: NDArray[np.float64], tried: Tried) -> NDArray[np.int64]:
@@ -415,11 +415,11 @@ def place(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Any:
     (0.30000000000000004, 4.0, 0.5)
     """
     if isinstance(lower, np.ndarray):
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(invalid="ignore"):
             middle = _in_dtype(lower / 2 + upper / 2, dtype)
-        return np.where((lower > -np.inf) & (lower < middle) & (middle <= upper), middle, upper)
+        return np.where((lower < middle) & (middle <= upper), middle, upper)
     middle = _in_dtype(lower / 2 + upper / 2, dtype)
-    return float(middle if lower > -math.inf and lower < middle <= upper else upper)
+    return float(middle if lower < middle <= upper else upper)
 
 
 def _in_dtype(middle: Any, dtype: np.dtype[Any]) -> Any:
