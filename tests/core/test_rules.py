@@ -10,7 +10,7 @@ survive are no other rules:
 | `_records` | ranks as floats; `rank.max() + 1` to `+ 2` | the same order, with wider gaps between samples |
 | `_records` | `samples > 1` to `>= 1` | ranks of one sample are in the order of its values |
 | `place` | `middle <= upper` to `<`, of numbers and of arrays | where they are equal, both choices are `upper` |
-| `_in_dtype` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no dtype has the kind X; None is float64 |
+| `_in_dtype` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no kind is X; None is float64 |
 | `_ratio_at` | `samples > 1` to `>= 1` | the coefficients of one sample are plain numbers |
 """
 
