@@ -12,6 +12,7 @@ survive are no other rules:
 | `place` | `middle <= upper` to `<`, of numbers and of arrays | where they are equal, both choices are `upper` |
 | `_in_dtype` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no kind is X; None is float64 |
 | `_ratio_at` | `samples > 1` to `>= 1` | the coefficients of one sample are plain numbers |
+| `_tried_edges` | the sample 0 of the only one to another | it is not asked for |
 """
 
 from __future__ import annotations
@@ -363,6 +364,21 @@ def test_many_cuts_are_evaluated_piece_by_piece(monkeypatch):
         sizes.clear()
         np.testing.assert_array_equal(objective.values(edges), expected)
         assert sizes == asked
+
+
+def test_ratios_of_many_cuts_are_evaluated_piece_by_piece(monkeypatch):
+    random = np.random.default_rng(0)
+    rows, keys = random.integers(0, 5, (20, 2)), np.arange(40, 20, -1).astype(np.uint64)
+    for starts in ([0, 20], [0, 7, 9, 20]):
+        entries = Entries.scores(keys, rows, rows, starts=np.array(starts))
+        objective = Objective(get_metric("am"))
+        with using(kernels="numpy"):
+            expected = judge(entries, objective)
+            monkeypatch.setattr(rules, "AT_ONCE", 6)
+            found = judge(entries, objective)
+        monkeypatch.undo()
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
 
 
 # What is evaluated

@@ -83,3 +83,27 @@ def test_links_that_lead_back_to_a_folder_above_are_not_followed(tmp_path):
     with contextlib.chdir(rows):
         assert len(files_of("**/*.csv")) == len(files_of("./**/part.csv")) == len(files_of(".")) == 4
     assert tune_frame(rows, label="label", score="score").rows == 8
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path, monkeypatch):
+    for name in ("open", "closed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part.csv").write_text("label,score\n0,0.1\n1,0.9\n")
+    scandir = os.scandir
+
+    def refusing(folder):
+        if str(folder).rstrip("/").endswith("closed"):
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert tune_frame(f"{tmp_path}/**/open/*.csv", label="label", score="score").rows == 2
+
+
+def test_texts_that_arrow_cannot_hold_are_said_to_be_long(tmp_path):
+    (tmp_path / "rows.csv").write_text("label,score\n0,0.1\n1,0.9\n")
+    from surecut.sources.files import Files
+
+    error = Files(str(tmp_path / "rows.csv")).explained(ValueError("Arrow Appender: the maximum total string size"))
+    assert "texts of more than 2 GB" in str(error)

@@ -6,11 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from surecut import tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
 from surecut.sources.groups import GroupSource
+from surecut.sources.matrices import SparseSource
 
 pd = pytest.importorskip("pandas")
 duckdb = pytest.importorskip("duckdb")
@@ -111,3 +113,11 @@ def test_rows_in_memory_give_each_group_the_cut_of_its_rows(kind):
         if rows["label"].any():
             alone = tune_threshold(rows["label"], rows["score"])
             assert (cut[group].threshold, cut[group].value) == (alone.threshold, alone.value)
+
+
+def test_a_score_that_is_nan_is_named():
+    source = SparseSource(sparse.csr_array(np.eye(3)), sparse.csr_array(np.eye(3)), None)
+    source.require_no_nan()
+    source.scores[1] = np.nan
+    with pytest.raises(ValueError, match="NaN in 1 of 3 rows"):
+        source.require_no_nan()

@@ -68,10 +68,13 @@ class ArraySource(RowSource):
 
     def count(self, every: bool = False) -> Entries:
         if not every and self.scores.size >= self.settings.sort_below:
-            return super().count()
-        entries = self._remembered(self.tally()).entries if self.weighted else self._sorted()
-        self._distinct = entries
-        return entries if every else self._memory.grouped(entries)
+            return self.binned()
+        if self.weighted:
+            tally = self.tally()
+            self._rows, self._checksum, self._distinct = int(tally.rows.sum()), tally.checksum, tally.entries
+        else:
+            self._distinct = self._sorted()
+        return self._distinct if every else self._memory.grouped(self._distinct)
 
     def _sorted(self) -> Entries:
         """All rows by distinct score."""

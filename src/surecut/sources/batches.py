@@ -201,7 +201,7 @@ class BatchSource(RowSource):
             return self._read_into_memory(head).count()
         self._stream: Iterator[pa.RecordBatch] = chain(head, stream)
         self._head = head
-        return super().count()
+        return self.binned()
 
     def refine(self, wide: Entries) -> Entries | None:
         return super().refine(wide) if self._in_memory is None else self._in_memory.refine(wide)

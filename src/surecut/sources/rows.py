@@ -166,6 +166,10 @@ class RowSource(ABC):
     def seen(self) -> tuple[RowSample, ...]:
         """Some rows, to recognise them by; asked for after `count`."""
 
+    @abstractmethod
+    def count(self, every: bool = False) -> Entries:
+        """All rows: `binned` as a rule, or by every distinct score."""
+
     # --- What a search asks for --------------------------------------------------------------------------------------
 
     @property
@@ -182,17 +186,11 @@ class RowSource(ABC):
             seen=self.seen(),
         )
 
-    def count(self, every: bool = False) -> Entries:
-        """All rows in bins, in groups of neighbours; or by distinct score."""
-        if every:
-            return self._remembered(self.tally()).entries
+    def binned(self) -> Entries:
+        """All rows in bins, in groups of neighbours."""
         low, high, counts, self._checksum = self.histogram()
         self._rows = int(counts.rows.sum())
         return self._memory.grouped(Entries.of(low, high, counts.rows, counts.weight))
-
-    def _remembered(self, tally: ScoreTally) -> ScoreTally:
-        self._rows, self._checksum = int(tally.rows.sum()), tally.checksum
-        return tally
 
     def refine(self, wide: Entries) -> Entries | None:
         """Open groups, draw bins in to the scores that occur, divide them, or sort their rows if these are few.
