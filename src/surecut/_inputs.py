@@ -275,6 +275,15 @@ def _require_exact_integers(values: list[int], name: str) -> None:
         )
 
 
+def counted(number: int, noun: str) -> str:
+    """Write so many of something.
+
+    >>> counted(1, "row"), counted(12345, "row"), counted(0, "missing label")
+    ('1 row', '12,345 rows', '0 missing labels')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def in_brief(text: str) -> str:
     """A value of the user's for a message: text may be of any length.
 

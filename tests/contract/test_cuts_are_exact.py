@@ -302,7 +302,7 @@ class TestUndefinedCorners:
         with pytest.raises(CoarseSketchError, match=r"inside a bin may.*bits"):
             sketch.best_cut("recall", "precision>=0.9")
         with pytest.raises(InfeasibleError):  # which no cut at all meets
-            sketch.best_cut("f1", "recall>=1.5")
+            sketch.best_cut("f1", "utility(fp=-1, fn=-1)>=1")
 
 
 class TestInfiniteValues:

@@ -477,7 +477,9 @@ def certify(
                     loaded,
                     rows.is_positive,
                     rows.scores,
-                    by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
+                    by=row_labels(rows, loaded, len(by or ()), file=file)
+                    if isinstance(loaded, MultilabelCut)
+                    else None,
                     sample_weight=rows.weights,
                     groups=None if groups is None else row_groups(rows),
                     **given,
@@ -590,9 +592,11 @@ def check(
                     if then is not None:
                         then, others = known_rows(then, loaded, by or (), str(reference))
                         notes += others
-                before = None if then is None else label_tallies(then, loaded)
+                hint = "; --unknown drop leaves them out"
+                before = None if then is None else label_tallies(then, loaded, str(reference), hint)
                 options["unknown"] = unknown.value
-                found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
+                after = label_tallies(now, loaded, file, hint)
+                found = check_label_drift(loaded, after, reference=before, **options)
             else:
                 fresh, known = tally_of(now), None if then is None else tally_of(then)
                 found = check_drift(loaded, tally=fresh, reference=known, **options)

@@ -204,6 +204,7 @@ def drift(report: DriftReport) -> None:
         line(f"There is a statistically significant change ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance alone can explain such differences ({sure} confidence).", style="bold green")
+        _suggest_reference(report)
     line(_looks(report.looks))
 
 
@@ -244,7 +245,14 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
     else:
         which = "any label" if checked == labels else f"the label{'s' if checked > 1 else ''} that could be checked"
         line(f"No sign of a change in {which} ({sure} confidence for all together).", style="bold green")
+        _suggest_reference(next(iter(report.reports.values())))
     line(_looks(report.looks))
+
+
+def _suggest_reference(report: DriftReport) -> None:
+    """Say what would show smaller changes, where it was not given."""
+    if not report.has_reference:
+        line("Smaller changes are found with --reference FILE: the validation rows, or better held-out ones.")
 
 
 def _looks(looks: int) -> str:
@@ -280,7 +288,7 @@ def drift_document(report: DriftReport) -> dict[str, Any]:
         "value": plain(asdict(report.value)),
         "value_at_then_prior": plain(report.value_at_then_prior),
         "constraints": plain(report.constraints),
-        "best": None if report.best is None else report.best.to_dict(),
+        "best": None if report.best is None else report.best.with_sample(seen=()).to_dict(),  # without scores of rows
     }
 
 
