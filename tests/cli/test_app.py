@@ -328,6 +328,13 @@ def test_rows_of_one_class_are_noted(tmp_path, label, what):
     assert f"note: all 2 rows are {what}" in result.stderr
 
 
+def test_one_row_is_not_1_rows(tmp_path):
+    (tmp_path / "one.csv").write_text("y,p\n1,0.5\n0,\n")
+    result = run("tune", tmp_path / "one.csv", "--metric", "accuracy", "--missing", "drop")
+    assert "1 row (1 row without a value was dropped), 100.00% positive" in result.stdout
+    assert "note: the only row is positive, which cannot tell where to cut" in result.stderr
+
+
 class TestLabels:
     @pytest.fixture
     def tagged(self, tmp_path, rows):
@@ -822,10 +829,10 @@ def test_groups_are_looked_up_by_value_whatever_is_written(tmp_path, ending):
 @pytest.mark.parametrize(
     ("command", "asked", "said"),
     [
-        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, got 2.0"),
+        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, such as 0.95, got 2.0"),
         ("certify", ["--method", "uniform", "--groups", "day"], "which --method uniform needs: use --method holdout"),
         ("certify", ["--weights", "counts"], "--weights says what --weight means: give both"),
-        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, got 0.0"),
+        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, such as 0.95, got 0.0"),
         ("check", ["--looks", "0"], "--looks must be a whole number of at least 1, got 0"),
         ("check", ["--weights", "counts"], "--weights says what --weight means: give both"),
     ],

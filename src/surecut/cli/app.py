@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surecut._plurals import all_of, counted
 from surecut.cli.help import with_our_help
 from surecut.cli.options import in_options
 from surecut.study.commands import app as study
@@ -391,7 +392,7 @@ def apply(
                 unknown=unknown.value,
             )
         printing.notes(opened.notes)
-        printing.line(f"{found.rows:,} rows with column {name!r}, {found.positive:,} of them positive: {out}")
+        printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {found.positive:,} of them positive: {out}")
 
 
 @app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
@@ -676,7 +677,7 @@ def _one_sided(rows: Rows) -> list[str]:
     if rows.positives not in (0, len(rows)):
         return []
     what = "positive" if rows.positives else "negative"
-    return [f"all {len(rows):,} rows are {what}: they cannot tell where to cut"]
+    return [f"{all_of(len(rows), 'row')} {'is' if len(rows) == 1 else 'are'} {what}, which cannot tell where to cut"]
 
 
 def _kappa(shrinkage: str) -> float | str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import counted, in_brief
+from surecut._inputs import in_brief
+from surecut._plurals import counted
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.labels.rows import TableRows
@@ -145,7 +146,7 @@ def known_rows(found: Arrays, cut: MultilabelCut, by: Sequence[str], file: str) 
     if not dropped or dropped == len(is_known):
         return found, []
     labels = ", ".join(map(repr, by))
-    some = f"{dropped:,} of {len(is_known):,} rows of {file} have a label in {labels}"
+    some = f"{dropped:,} of {counted(len(is_known), 'row')} of {file} have a label in {labels}"
     return found.where(is_known), [f"{some} that is none of the cut's: they are dropped"]
 
 
@@ -242,12 +243,14 @@ def _require_keys(cut: Cut | MultilabelCut, path: Path, by: Sequence[str]) -> No
             raise ValueError(f"{path} holds a single cut: leave out --by")
         return
     if not by:
-        raise ValueError(f"{path} holds the cuts of {len(cut):,} labels: say with --by which column holds the label")
+        raise ValueError(
+            f"{path} holds the cuts of {counted(len(cut), 'label')}: say with --by which column holds the label"
+        )
     columns = len(cut.labels[0]) if isinstance(cut.labels[0], tuple) else 1
     if len(by) != columns:
         raise ValueError(
-            f"the labels of {path} come from {columns} columns, such as {cut.labels[0]!r}: say --by as often, in the "
-            "same order"
+            f"the labels of {path} come from {counted(columns, 'column')}, such as {cut.labels[0]!r}: say --by as "
+            "often, in the same order"
         )
 
 

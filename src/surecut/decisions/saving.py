@@ -144,6 +144,8 @@ def load(path: str | os.PathLike[str], schema: Schema, make: Callable[[Any], Dec
     """Read a decision that `save` wrote; anything else is a `SavedCutError` that says why."""
     path = Path(path)
     content = path.read_bytes()
+    if not content.strip():
+        raise SavedCutError(f"{path} is empty: expected a saved {schema.kind}")
     parse = _parse_parquet if path.suffix == PARQUET else _parse_json
     return _read(lambda: parse(content), schema, make, str(path))
 
