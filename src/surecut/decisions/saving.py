@@ -145,7 +145,7 @@ def load(path: str | os.PathLike[str], schema: Schema, make: Callable[[Any], Dec
     path = Path(path)
     content = path.read_bytes()
     if not content.strip():
-        raise SavedCutError(f"{path} is empty: expected a saved {schema.kind}")
+        raise SavedCutError(f"{path} is not a saved {schema.kind}: it is empty")
     parse = _parse_parquet if path.suffix == PARQUET else _parse_json
     return _read(lambda: parse(content), schema, make, str(path))
 
