@@ -61,6 +61,16 @@ def test_lists_of_constraints():
         ("precison>=0.9", "did you mean 'precision'"),
         ("predicted_positve_rate<=0.1", "did you mean 'predicted_positive_rate'"),
         ("roc_auc>=0.9", "cannot be tuned by a cut"),
+        ("predicted_positive_rate<=5", "lies between 0 and 1, .*; for 5 percent write 5% or 0.05"),
+        (("precision", 1.5), "precision lies between 0 and 1, and so must its level"),
+        ("recall>=-0.1", r"got recall>=-0.1$"),
+        ("precision>=150%", "lies between 0 and 1"),
+        ("f2>=120", r"got f2>=120$"),
+        ("kappa>=2", r"kappa lies between -1 and 1, .* got kappa>=2$"),
+        (
+            "recall>=0.5 and precision>=0.3",
+            r"several constraints: pass a list, constraint=\['recall>=0.5', 'precision>=0",
+        ),
         ("zzz>=0.9", "In a constraint also: predicted_positive_rate, false_positive_rate"),
     ],
     ids=str,
@@ -68,6 +78,17 @@ def test_lists_of_constraints():
 def test_what_is_no_constraint_is_refused(written, message):
     with pytest.raises(ValueError, match=message):
         parse_constraints(written)
+
+
+def test_a_constraint_that_is_made_by_hand_is_checked_too():
+    for sense, level, message in (("<=", 5, "write 5% or 0.05"), ("=", 0.5, ">= or <="), ("<=", np.inf, "finite")):
+        with pytest.raises(ValueError, match=message):
+            Constraint(RATES["predicted_positive_rate"], sense, level)
+
+
+def test_levels_of_quantities_without_a_known_range_are_free():
+    assert parsed("utility(fp=-2, fn=-100)>=-7") == ("utility", ">=", -7)
+    assert parsed("recall>=1.0000000000000002")[2] == pytest.approx(1)
 
 
 def test_rates_are_what_their_names_say():
@@ -135,7 +156,6 @@ def test_a_constraint_on_a_given_prior_is_met_there():
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        ("precision>=1.5", "no cut meets precision>=1.5: the highest precision attainable is 1"),
         ("kappa>=0.9", "no cut meets kappa>=0.9: the highest kappa attainable is 0.5"),
         ("mcc<=-0.5", "no cut meets mcc<=-0.5: the lowest mcc attainable is 0"),
         (["precision>=0.9", "recall>=0.9"], "can be met by some cut, but no cut meets all of them"),

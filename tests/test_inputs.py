@@ -43,7 +43,8 @@ def refusal(tune, *columns, error=ValueError, **options):
 def test_nan_in_scores(tune):
     message = refusal(tune, LABELS, [0.1, np.nan, 0.3, np.nan])
     assert "y_score holds NaN in 2 of 4 rows, the first at position 1" in message
-    assert "drop or fill" in message
+    assert 'missing="drop"' in message
+    assert "drop these rows" in message
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_masked_arrays(tune):
     masked = np.ma.array(SCORES, mask=[0, 1, 0, 1])
     assert "y_score is a masked array with 2 masked values: drop these rows" in refusal(tune, LABELS, masked)
     masked = np.ma.array(LABELS, mask=[0, 1, 0, 0])
-    assert "y_true is a masked array with 1 masked values" in refusal(tune, masked, SCORES)
+    assert "y_true is a masked array with 1 masked value:" in refusal(tune, masked, SCORES)
     assert tune(LABELS, np.ma.array(SCORES, mask=False)).value == tune(LABELS, SCORES).value
 
 
@@ -201,7 +202,8 @@ MISSING_LABELS = {
 @pytest.mark.parametrize(("labels", "pos_label"), MISSING_LABELS.values(), ids=MISSING_LABELS)
 def test_missing_labels(tune, labels, pos_label):
     message = refusal(tune, labels, SCORES, pos_label=pos_label)
-    assert "y_true holds 1 missing labels, the first at position 1" in message
+    assert "y_true holds 1 missing label, the first at position 1: drop these rows" in message
+    assert 'missing="drop"' in message
 
 
 def test_labels_of_mixed_types(tune):
@@ -291,7 +293,7 @@ def test_weights_that_are_no_weights(tune):
         return refusal(tune, LABELS, SCORES, sample_weight=weights, error=error)
 
     assert message([0, 0, 0, 0]) == "sample_weight is zero in all 4 rows: nothing is left to tune on"
-    assert "finite and not negative, got -1.0 at position 2 (1 such rows)" in message([1, 1, -1, 1])
+    assert "finite and not negative, got -1.0 at position 2 (1 such row)" in message([1, 1, -1, 1])
     assert "got nan at position 1 (2 such rows)" in message([1, np.nan, 1, np.nan])
     assert "got inf at position 3" in message([1, 1, 1, np.inf])
     assert "one weight per row: 4 rows, 3 weights" in message([1, 1, 1])

@@ -423,7 +423,7 @@ def test_every_reader_refuses_the_same_labels_in_the_same_words(case, reader, tm
 @pytest.mark.parametrize("case", MISSING)
 def test_every_reader_finds_missing_labels(case, reader, tmp_path):
     values, kind, pos_label = MISSING[case]
-    words = "holds 1 missing labels, the first at position 1|1 without a label|1 in 'outcome'|must hold 0 and 1.*nan"
+    words = "holds 1 missing label, the first at position 1|1 without a label|1 in 'outcome'|must hold 0 and 1.*nan"
     with pytest.raises(ValueError, match=words):
         READERS[reader](values, kind, pos_label, tmp_path, metric="accuracy")
     if reader not in ("tallies", "matrix"):

@@ -57,6 +57,24 @@ def test_the_formula_is_the_textbooks(metric, oracle, some_confusions):
         assert metric.evaluate(confusion) == pytest.approx(float(oracle.formulas[name](*cells)), rel=1e-12, abs=1e-15)
 
 
+def test_values_lie_in_the_range(metric):
+    least, largest = metric.value_range
+    for prior in (0.01, 0.5, 0.9):
+        values = metric.value(*box(prior), prior)
+        values = values[~np.isnan(values)]
+        assert values.min() >= least - 1e-12
+        assert values.max() <= largest + 1e-12
+
+
+def test_a_subclass_may_have_another_range():
+    class Doubled(Precision):
+        def evaluate(self, confusion):
+            return 2 * super().evaluate(confusion)
+
+    assert Precision.value_range == (0, 1)
+    assert Doubled.value_range == (-math.inf, math.inf)
+
+
 def test_the_value_from_rates_is_the_value_from_counts(metric, some_confusions):
     for confusion in some_confusions:
         rates = metric.value(confusion.fp / confusion.total, confusion.fn / confusion.total, confusion.prior)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._missing import Missing
+from surecut._plurals import all_of, counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,9 @@ EXACT_DIGITS = 15
 
 SHOWN = 80
 """Characters of a value that a message shows."""
+
+DROP_OR_FILL = 'drop these rows (functions that tune, tally or certify do so with missing="drop") or fill them'
+"""What to do about missing values."""
 
 LARGEST_EXACT_INTEGER = 2**53
 """Integers beyond this have no float64 of their own, so that two scores could silently become one."""
@@ -68,8 +72,8 @@ def as_scores(y_score: ArrayLike, name: str = "y_score", may_be_empty: bool = Fa
 def not_doubles(name: str, such: Any, count: int) -> ValueError:
     """What is wrong with scores that have more digits than a double."""
     return ValueError(
-        f"{name} holds {count} numbers, such as {such!s}, that are no doubles, so that different scores could become "
-        f"one: round them, to {EXACT_DIGITS} digits at most, or rank the scores"
+        f"{name} holds {counted(count, 'number')}, such as {such!s}, with more digits than a double, so that "
+        f"different scores could become one: round them, to {EXACT_DIGITS} digits at most, or rank the scores"
     )
 
 
@@ -100,14 +104,14 @@ def as_doubles(scores: NDArray[Any], buffer: NDArray[np.float64] | None = None) 
     return doubles
 
 
-def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = "drop or fill these rows") -> None:
+def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = DROP_OR_FILL) -> None:
     """Raise on NaN, saying how many and where the first one stands."""
     if scores.dtype.kind != "f":
         return
     missing = np.isnan(scores)
     if number := np.count_nonzero(missing):
         raise ValueError(
-            f"{name} holds NaN in {number} of {len(scores)} rows, the first at position "
+            f"{name} holds NaN in {number:,} of {counted(len(scores), 'row')}, the first at position "
             f"{int(missing.argmax())}: a row without a score cannot be ranked; {way_out}"
         )
 
@@ -168,17 +172,19 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be numbers ({error})") from None
     if len(weights) != rows:
-        raise ValueError(f"{name} must hold one weight per row: {rows} rows, {len(weights)} weights")
+        raise ValueError(
+            f"{name} must hold one weight per row: {counted(rows, 'row')}, {counted(len(weights), 'weight')}"
+        )
     highest = weights.max()
     if not (weights.min() >= 0 and highest < np.inf):  # NaN is neither
         valid = (weights >= 0) & (weights < np.inf)
         position = int(valid.argmin())
         raise ValueError(
             f"{name} must be finite and not negative, got {weights[position]!s} at position {position} "
-            f"({int(rows - valid.sum())} such rows)"
+            f"({counted(int(rows - valid.sum()), 'such row')})"
         )
     if highest == 0:
-        raise ValueError(f"{name} is zero in all {rows} rows: nothing is left to tune on")
+        raise ValueError(f"{name} is zero in {all_of(rows, 'row')}: nothing is left to tune on")
     with np.errstate(over="ignore"):
         if np.isinf(weights.sum()):
             raise ValueError(
@@ -217,7 +223,8 @@ def as_column(values: ArrayLike, name: str, two_dimensional: Any = None, may_be_
     elif isinstance(values, list):  # often of one score: the tests below would take longer than to predict it
         column = _as_array(values, name)
     elif np.ma.is_masked(values):
-        raise ValueError(f"{name} is a masked array with {np.ma.count_masked(values)} masked values: drop these rows")  # type: ignore[no-untyped-call]
+        masked = np.ma.count_masked(values)  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} is a masked array with {counted(masked, 'masked value')}: drop these rows")
     elif type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "to_numpy"):
         column = _from_pandas(values)
     else:

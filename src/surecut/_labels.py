@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_column, in_brief, is_missing, missing_values, plain_value
+from surecut._inputs import DROP_OR_FILL, as_column, in_brief, is_missing, missing_values, plain_value
+from surecut._plurals import counted
 from surecut._warnings import AbsentPositiveWarning, warn_caller
 
 if TYPE_CHECKING:
@@ -327,6 +328,6 @@ def _require_labels(values: NDArray[Any], name: str) -> None:
     missing = missing_values(values)
     if missing.any():
         raise ValueError(
-            f"{name} holds {int(missing.sum())} missing labels, the first at position {int(missing.argmax())}: drop or "
-            "fill these rows"
+            f"{name} holds {counted(int(missing.sum()), 'missing label')}, the first at position "
+            f"{int(missing.argmax())}: {DROP_OR_FILL}"
         )

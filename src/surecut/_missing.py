@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from surecut._plurals import counted
 from surecut._warnings import MissingRowsWarning, warn_caller
 
 
@@ -26,7 +27,7 @@ class Missing(NamedTuple):
         found = [f"{count:,} without a {part}" for part, count in self._asdict().items() if count]
         if not found:
             return
-        listed = f"{sum(self):,} of {rows:,} rows are null or NaN ({', '.join(found)})"
+        listed = f"{sum(self):,} of {counted(rows, 'row')} are null or NaN ({', '.join(found)})"
         if policy == "error":
             raise ValueError(f'{listed}: fill these rows, or leave them out with missing="drop"')
         if sum(self) == rows and not may_be_all:

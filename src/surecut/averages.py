@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut._plurals import all_of
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def macro_value(metric: Metric, per_label: NDArray[np.float64]) -> float:
     """The mean over the labels whose metric is defined, or counts 0."""
     known = per_label[~np.isnan(per_label)]
     if not len(known):
-        raise ValueError(f"{metric.name} is undefined for all {len(per_label)} labels: none has rows of both classes")
+        raise ValueError(
+            f"{metric.name} is undefined for {all_of(len(per_label), 'label')}: none has rows of both classes"
+        )
     return float(known.mean())
 
 

@@ -27,6 +27,7 @@ class Rate(CellRatio):
     """A share that a constraint may bound; not a metric, since larger is not better."""
 
     on_hull = False
+    value_range = (0, 1)
 
 
 RATES = {
@@ -53,6 +54,22 @@ class Constraint:
     quantity: Metric
     sense: str
     level: float
+
+    def __post_init__(self) -> None:
+        if self.sense not in (">=", "<="):
+            raise ValueError(f"the sense of a constraint must be >= or <=, got {self.sense!r}")
+        if not np.isfinite(self.level):
+            raise ValueError(
+                f"the level of a constraint must be finite, got {self.quantity.name}{self.sense}{self.level}"
+            )
+        least, largest = self.quantity.value_range
+        if not least - TOLERANCE <= self.level <= largest + TOLERANCE:
+            is_percent = least == 0 and 1 < self.level <= 100
+            hint = f"; for {self.level:g} percent write {self.level:g}% or {self.level / 100:g}" if is_percent else ""
+            raise ValueError(
+                f"{self.quantity.name} lies between {least:.3g} and {largest:g}, and so must its level in a "
+                f"constraint, got {self}{hint}"
+            )
 
     def is_met(self, confusion: Confusion) -> Any:
         """Whether each confusion meets the level; an undefined quantity meets none."""
@@ -118,26 +135,20 @@ def _parse(constraint: ConstraintLike) -> Constraint:
     if isinstance(constraint, str):
         match = re.fullmatch(r"\s*([\w.\- ]+?(?:\([^()]*\))?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
         if match is None:
+            parts = [part.strip() for part in re.split(r"\band\b|[,;&]+", constraint)]
+            if len(parts) > 1 and all(re.search("[<>=≥≤]", part) for part in parts):
+                raise ValueError(f"{constraint!r} is several constraints: pass a list, constraint={parts}")
             raise ValueError(f"expected a constraint like 'precision>=0.9', with >= or <=, got {constraint!r}")
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)
-        return make_constraint(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
+        return Constraint(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
     if len(constraint) == 2:
         quantity = _quantity(constraint[0])
         sense = "<=" if isinstance(quantity, Rate) else ">="
-        return make_constraint(quantity, sense, _number(constraint[1], constraint))
+        return Constraint(quantity, sense, _number(constraint[1], constraint))
     if len(constraint) == 3 and constraint[1] in (">=", "<="):
-        return make_constraint(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
+        return Constraint(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
     raise ValueError(f"expected a constraint like ('precision', 0.9) or ('fpr', '<=', 0.1), got {constraint!r}")
-
-
-def make_constraint(quantity: Metric, sense: str, level: float) -> Constraint:
-    """A constraint, checked."""
-    if sense not in (">=", "<="):
-        raise ValueError(f"the sense of a constraint must be >= or <=, got {sense!r}")
-    if not np.isfinite(level):
-        raise ValueError(f"the level of a constraint must be finite, got {quantity.name}{sense}{level}")
-    return Constraint(quantity, sense, level)
 
 
 def _number(level: Any, constraint: Any) -> float:

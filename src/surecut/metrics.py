@@ -82,9 +82,12 @@ class Metric(ABC):
     monotone_by_construction = False
     """No value of its parameters makes it grow with errors, at any prior: tests show it, and tuning need not look.
     It is not inherited, since a subclass may be another metric."""
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the largest value that it can have, where they are known; not inherited either."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls.value_range = vars(cls).get("value_range", (-math.inf, math.inf))
         cls.monotone_by_construction = vars(cls).get("monotone_by_construction", False)
 
     @abstractmethod
@@ -307,6 +310,7 @@ class LinearFractionalMetric(Metric):
 class Accuracy(LinearFractionalMetric):
     """(TP + TN) / (TP + FP + FN + TN)."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "accuracy"
 
@@ -318,6 +322,7 @@ class Accuracy(LinearFractionalMetric):
 class FBeta(LinearFractionalMetric):
     """(1 + β²) TP / ((1 + β²) TP + FP + β² FN); β > 1 favours recall."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     beta: float = 1.0
     needs_positives = True
@@ -344,6 +349,7 @@ class FBeta(LinearFractionalMetric):
 class Jaccard(LinearFractionalMetric):
     """TP / (TP + FP + FN), the overlap of the predicted and the actual positives."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "jaccard"
     needs_positives = True
@@ -359,6 +365,7 @@ class AM(LinearFractionalMetric):
     The weighted accuracy with negative weight P and positive weight 1 − P.
     """
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "am"
     needs_positives = True
@@ -372,6 +379,7 @@ class AM(LinearFractionalMetric):
 class WeightedAccuracy(LinearFractionalMetric):
     """(w₁ TN + w₂ TP) / (w₁ (FP + TN) + w₂ (TP + FN)): w₁ weighs the negatives, w₂ the positives."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     negative_weight: float
     positive_weight: float
@@ -397,6 +405,7 @@ class WeightedAccuracy(LinearFractionalMetric):
 class Tversky(LinearFractionalMetric):
     """TP / (TP + α FP + β FN). Tversky(1, 1) is Jaccard, Tversky(½, ½) is F₁."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     alpha: float
     beta: float
@@ -422,6 +431,7 @@ class Tversky(LinearFractionalMetric):
 class Precision(LinearFractionalMetric):
     """TP / (TP + FP), undefined where nothing is predicted: γ = 0, so no theorem applies."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "precision"
     needs_positives = True
@@ -434,6 +444,7 @@ class Precision(LinearFractionalMetric):
 class Recall(LinearFractionalMetric):
     """TP / (TP + FN), the true positive rate. Alone it is best when everything is predicted."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "recall"
     needs_positives = True
@@ -446,6 +457,7 @@ class Recall(LinearFractionalMetric):
 class Specificity(LinearFractionalMetric):
     """TN / (TN + FP), the true negative rate. Alone it is best when nothing is predicted."""
 
+    value_range = (0, 1)
     monotone_by_construction = True
     name = "specificity"
     needs_negatives = True
@@ -461,6 +473,7 @@ class CohenKappa(LinearFractionalMetric):
     Linear-fractional once the class totals are given. It shares its cut with `GilbertSkill`, which is κ / (2 − κ).
     """
 
+    value_range = (-1, 1)
     monotone_by_construction = True
     name = "kappa"
     needs_positives = True
@@ -474,6 +487,7 @@ class CohenKappa(LinearFractionalMetric):
 class GilbertSkill(LinearFractionalMetric):
     """Jaccard beyond chance (equitable threat score): (TP − r) / (TP + FP + FN − r), r = (TP+FN)(TP+FP)/n."""
 
+    value_range = (-1 / 3, 1)
     monotone_by_construction = True
     name = "gilbert"
     needs_positives = True
@@ -670,6 +684,7 @@ class LinearFractional(LinearFractionalMetric):
 class MCC(Metric):
     """Matthews correlation coefficient, 0 where it is undefined. Not linear-fractional: no theorem."""
 
+    value_range = (-1, 1)
     name = "mcc"
     on_hull = True
     needs_positives = True
@@ -687,6 +702,7 @@ class MCC(Metric):
 class GMean(Metric):
     """Geometric mean √(TPR · TNR). Monotone, so searched exactly; no theorem, since it is not linear-fractional."""
 
+    value_range = (0, 1)
     name = "gmean"
     needs_positives = True
     needs_negatives = True
@@ -700,6 +716,7 @@ class GMean(Metric):
 class HMean(Metric):
     """Harmonic mean 2 TPR · TNR / (TPR + TNR), 0 where both are 0. Monotone, searched exactly; no theorem."""
 
+    value_range = (0, 1)
     name = "hmean"
     needs_positives = True
     needs_negatives = True

@@ -237,7 +237,7 @@ def test_a_label_without_positives_counts_at_its_worst_and_is_said(samples):
     emptied[:, 0] = 0
     for method in ("holdout", "uniform"):
         found = certify(cut, emptied, scores, method=method)
-        assert any(one.startswith("of 1 labels") for one in found.assumptions)
+        assert any(one.startswith("of 1 label ") for one in found.assumptions)
         assert found.lower < certify(cut, truth, scores, method=method).lower
     both = certify(tune_thresholds(*samples[0], metric="am"), emptied, scores)
     assert both.lower < both.value < both.upper

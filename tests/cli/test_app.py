@@ -328,6 +328,13 @@ def test_rows_of_one_class_are_noted(tmp_path, label, what):
     assert f"note: all 2 rows are {what}" in result.stderr
 
 
+def test_one_row_is_not_1_rows(tmp_path):
+    (tmp_path / "one.csv").write_text("y,p\n1,0.5\n0,\n")
+    result = run("tune", tmp_path / "one.csv", "--metric", "accuracy", "--missing", "drop")
+    assert "1 row (1 row without a value was dropped), 100.00% positive" in result.stdout
+    assert "note: the only row is positive, which cannot tell where to cut" in result.stderr
+
+
 class TestLabels:
     @pytest.fixture
     def tagged(self, tmp_path, rows):
@@ -419,16 +426,28 @@ class TestLabels:
         out = ["--out", tmp_path / "o.csv"]
         assert "say with --by" in run("apply", tagged, "--cut", tmp_path / "many.json", *out, code=1).output
         assert "leave out --by" in run("apply", tagged, "--cut", cut, "--by", "tag", *out, code=1).output
-        wrong = [tagged, "--cut", tmp_path / "many.json", "--by", "p", *out]
-        assert "label in 'p' that is none of" in run("apply", *wrong, "--unknown", "error", code=1).output
-        assert "2,000 of 2,000 rows have a label in 'p'" in run("apply", *wrong).stderr
+        header, *lines = tagged.read_text().splitlines()
+        dated = tmp_path / "dated.csv"
+        dated.write_text("\n".join([f"{header},day", *(f"{line},monday" for line in lines)]))
+        wrong = [dated, "--cut", tmp_path / "many.json", "--by", "day", *out]
+        assert "label in 'day' that is none of" in run("apply", *wrong, "--unknown", "error", code=1).output
+        assert "2,000 of 2,000 rows have a label in 'day'" in run("apply", *wrong).stderr
         for command in ("check", "certify"):
             assert "say with --by" in run(command, tagged, "--cut", tmp_path / "many.json", code=1).output
             assert "leave out --by" in run(command, tagged, "--cut", cut, "--by", "tag", code=1).output
+            unknown = run(command, dated, "--cut", tmp_path / "many.json", "--by", "day", code=1).output
             assert (
-                "not among the cut's"
-                in run(command, tagged, "--cut", tmp_path / "many.json", "--by", "p", code=1).output
+                f"no label of {dated} is known to the cut: the file has labels such as 'monday', the cut 'a';"
+                in unknown
             )
+            assert "are these the column of --by and the file that you mean?" in unknown
+        dated.write_text(tagged.read_text() + "1,0.5,z\n")
+        checked = [dated, "--cut", tmp_path / "many.json", "--by", "tag"]
+        told = (
+            f"1 label of {dated} is not among the cut's 3 labels, such as 'z': remove these rows, or tune on them too"
+        )
+        assert f"{told}; --unknown drop leaves them out" in run("check", *checked, "--unknown", "error", code=1).output
+        assert "--unknown" not in run("certify", *checked, code=1).output
 
     def test_certify_and_check_label_by_label(self, tagged, tmp_path):
         run("tune", tagged, "--by", "tag", "--out", tmp_path / "many.json")
@@ -499,8 +518,8 @@ class TestLabels:
         assert found.stdout == run("check", saved("known.csv", "abd"), *options).stdout
         assert "rows of" in run("check", tmp_path / "all.csv", *options, "--reference", new).stderr
         refused = run("check", new, *options, "--unknown", "error", code=1).output
-        assert "1 label of the file is not among the cut's 4 labels, such as 'new'" in refused
-        assert "not among the cut's" in run("check", saved("other.csv", "e"), *options, code=1).output
+        assert f"1 label of {new} is not among the cut's 4 labels, such as 'new'" in refused
+        assert "other.csv is known to the cut" in run("check", saved("other.csv", "e"), *options, code=1).output
 
 
 class TestCertify:
@@ -566,6 +585,7 @@ class TestCheck:
     def test_no_change_is_code_0(self, cut, tmp_path):
         printed = run("check", save(tmp_path / "new.csv", *draw(1_000, seed=1)), "--cut", cut).stdout
         assert "No sign of a change" in printed
+        assert "Smaller changes are found with --reference FILE: the validation rows" in printed
         assert max(map(len, printed.splitlines())) <= 110
 
     def test_a_change_is_code_3(self, cut, tmp_path):
@@ -577,11 +597,16 @@ class TestCheck:
         document = json.loads(run("check", moved, "--cut", cut, "--format", "json", code=3).stdout)
         assert document["prior"]["moved"]
         assert document["best"]["schema"] == "surecut/cut"
+        assert document["best"]["tuning"]["seen"] == []  # which would hold scores and classes of the new rows
+        assert "--reference" not in printed
+        assert Cut.from_dict(document["best"]).metric.name == "f1"
 
     def test_reference_rows(self, cut, tmp_path):
         reference = save(tmp_path / "then.csv", *draw(1_000, seed=3))
         new = save(tmp_path / "new.csv", *draw(1_000, seed=4))
-        assert "beside 1,000 reference rows" in run("check", new, "--cut", cut, "--reference", reference).stdout
+        printed = run("check", new, "--cut", cut, "--reference", reference).stdout
+        assert "beside 1,000 reference rows" in printed
+        assert "--reference" not in printed
 
 
 class TestMetrics:
@@ -767,6 +792,18 @@ def test_mistakes_of_names_are_said_once(file, cut, tmp_path, monkeypatch):
     assert "on held-out rows with surecut certify" in promised
 
 
+def test_rows_are_not_grouped_by_their_score(tmp_path):
+    file = tmp_path / "tags.csv"
+    file.write_text("y,p,tag\n1,0.9,a\n0,0.1,a\n1,0.8,b\n0,0.3,b\n")
+    cut, told = tmp_path / "cuts.json", "'p' is the column of the score: rows cannot be grouped by it"
+    run("tune", file, "--by", "tag", "--out", cut)
+    for command in ("tune", "check", "certify", "apply"):
+        given = [] if command == "tune" else ["--cut", cut]
+        given += ["--out", tmp_path / "out.csv"] if command == "apply" else []
+        result = run(command, file, "--score", "p", "--by", "P", *given, code=1)
+        assert f"{told}, name another in --by" in result.output.replace("\n", " ")
+
+
 def test_one_column_is_not_label_and_score(file):
     result = run("tune", file, "--label", "y", "--score", "y", code=1)
     assert "cannot be both the label and the score" in result.output.replace("\n", " ")
@@ -792,10 +829,10 @@ def test_groups_are_looked_up_by_value_whatever_is_written(tmp_path, ending):
 @pytest.mark.parametrize(
     ("command", "asked", "said"),
     [
-        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, got 2.0"),
+        ("certify", ["--confidence", "2"], "--confidence must fulfil 0 < confidence < 1, such as 0.95, got 2.0"),
         ("certify", ["--method", "uniform", "--groups", "day"], "which --method uniform needs: use --method holdout"),
         ("certify", ["--weights", "counts"], "--weights says what --weight means: give both"),
-        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, got 0.0"),
+        ("check", ["--confidence", "0"], "--confidence must fulfil 0 < confidence < 1, such as 0.95, got 0.0"),
         ("check", ["--looks", "0"], "--looks must be a whole number of at least 1, got 0"),
         ("check", ["--weights", "counts"], "--weights says what --weight means: give both"),
     ],

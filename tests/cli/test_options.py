@@ -80,4 +80,8 @@ def test_flags_and_calls():
     assert in_options("say so: held_out=True; else held_out=False") == "say so: --held-out; else --not-held-out"
     assert in_options("or use certify(method='bootstrap')") == "or use surecut certify --method bootstrap"
     assert in_options("on held-out rows with certify(cut, ...)") == "on held-out rows with surecut certify"
+    assert (
+        in_options("pass a list, constraint=['fpr<=0.5', 'recall>=0.3']")
+        == "repeat --constraint: --constraint 'fpr<=0.5' --constraint 'recall>=0.3'"
+    )
     assert in_options("utility(fp=-2)") == "utility(fp=-2)"

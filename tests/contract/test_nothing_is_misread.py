@@ -76,7 +76,7 @@ FIRST_TYPES = {
 
 def parquet_files(folder, kind, *, column="score", first=None, rest=None):
     """Two files of which the first has a narrower type in one column."""
-    values = {"label": LABELS, "score": SCORES}
+    values = {"label": LABELS, "score": SCORES, "group": list("aababb")}
     narrow = values[column][:4] if first is None else first
     if pyarrow.types.is_decimal(kind):
         narrow = [decimal.Decimal(str(value)) for value in narrow]
@@ -101,7 +101,7 @@ def test_scores_of_the_second_file_are_read_in_their_own_type(tmp_path, kind, pa
         expected.confusion,
         expected.fingerprint,
     )
-    by = tune_frame(where, label="label", score="score", metric="accuracy", by="label", average="micro")
+    by = tune_frame(where, label="label", score="score", metric="accuracy", by="group", average="micro")
     assert by.thresholds.tolist() == [expected.threshold] * 2
     applied = apply_frame(where, cut, score="score").df()
     assert sorted(applied["score"].tolist()) == sorted(SCORES)
@@ -145,11 +145,14 @@ def half_blank_files(folder, labels, ending, blank_first):
     for name, column, scores in ((filled, labels, SCORES[:4]), (blank, None, SCORES[4:])):
         if ending == "parquet":
             column = pyarrow.nulls(len(scores)) if column is None else column
-            parquet.write_table(pyarrow.table({"label": column, "score": scores}), folder / f"{name}.parquet")
+            parquet.write_table(
+                pyarrow.table({"label": column, "score": scores, "group": ["g"] * len(scores)}),
+                folder / f"{name}.parquet",
+            )
         else:
             column = [""] * len(scores) if column is None else column
-            lines = [f"{label},{score}\n" for label, score in zip(column, scores, strict=True)]
-            (folder / f"{name}.csv").write_text("label,score\n" + "".join(lines))
+            lines = [f"{label},{score},g\n" for label, score in zip(column, scores, strict=True)]
+            (folder / f"{name}.csv").write_text("label,score,group\n" + "".join(lines))
     return str(folder / f"*.{ending}")
 
 
@@ -163,7 +166,7 @@ def test_a_file_without_any_label_is_read_beside_one_with_labels(tmp_path, label
         cut = tune_frame(where, label="label", score="score", pos_label=pos_label, missing="drop")
     assert (cut.confusion, cut.fingerprint) == (expected.confusion, expected.fingerprint)
     with pytest.warns(MissingRowsWarning, match="2 of 6 rows"):
-        tune_frame(where, label="label", score="score", by="label", pos_label=pos_label, missing="drop")
+        tune_frame(where, label="label", score="score", by="group", pos_label=pos_label, missing="drop")
     named = [] if pos_label is None else ["--pos-label", pos_label]
     by_command = tuned_by_command(where, "--missing", "drop", *named, folder=tmp_path)
     assert (by_command.confusion, by_command.fingerprint) == (expected.confusion, expected.fingerprint)
@@ -197,7 +200,7 @@ def test_types_without_a_common_one_are_refused_and_both_files_are_named(tmp_pat
     parquet_files(tmp_path, pyarrow.int64(), column=column, rest=["x", "y"])
     for attempt in (
         lambda: tune_frame(str(tmp_path), label="label", score="score"),
-        lambda: tune_frame(str(tmp_path), label="label", score="score", by="label"),
+        lambda: tune_frame(str(tmp_path), label="label", score="score", by="group"),
     ):
         with pytest.raises(
             ValueError, match=rf"{column}' is of type BIGINT in .*a.parquet and of type VARCHAR in .*b.pa"
@@ -226,7 +229,7 @@ def test_a_column_that_a_file_lacks_is_not_made_up(tmp_path):
 
 def test_an_integer_that_has_no_double_is_refused_where_doubles_follow(tmp_path):
     parquet_files(tmp_path, pyarrow.int64(), first=[0, 1, 2**53 + 1, 3])
-    for by in (None, "label"):
+    for by in (None, "group"):
         with pytest.raises(ValueError, match=r"^score holds the integer 9007199254740993, beyond 2\*\*53"):
             tune_frame(str(tmp_path), label="label", score="score", by=by)
     assert "score holds the integer 9007199254740993, beyond 2**53" in run("tune", tmp_path, code=1)
@@ -235,7 +238,7 @@ def test_an_integer_that_has_no_double_is_refused_where_doubles_follow(tmp_path)
 @pytest.mark.parametrize("kind", FIRST_TYPES.values(), ids=FIRST_TYPES)
 def test_a_data_set_with_the_first_files_type_is_refused_or_read_as_it_is(tmp_path, kind):
     opened = data_set.dataset(parquet_files(tmp_path, kind))
-    for options in ({}, {"by": "label"}):
+    for options in ({}, {"by": "group"}):
         with pytest.raises(
             ValueError, match=r"column 'score' is of type .* in the data set, as in .*a.parquet.*b.parq"
         ):
@@ -599,14 +602,14 @@ def test_a_positive_label_that_no_row_has_is_told_at_the_callers_line():
 
 @pytest.mark.parametrize("kind", ["arrays", "pandas", "lazy", "by"])
 def test_dropped_rows_are_told_at_the_callers_line(kind):
-    frame = pandas.DataFrame({"label": [0, 1, 1, 0], "score": [0.25, 0.5, np.nan, 0.75]})
+    frame = pandas.DataFrame({"label": [0, 1, 1, 0], "score": [0.25, 0.5, np.nan, 0.75], "group": list("aabb")})
     lazy = polars.from_pandas(frame).lazy()
     columns = {"label": "label", "score": "score", "missing": "drop"}
     ask = {
         "arrays": lambda: tune_threshold(frame["label"], frame["score"], missing="drop"),
         "pandas": lambda: tune_frame(frame, **columns),
         "lazy": lambda: tune_frame(lazy, **columns),
-        "by": lambda: tune_frame(frame, **columns, by="label", average="micro", metric="accuracy"),
+        "by": lambda: tune_frame(frame, **columns, by="group", average="micro", metric="accuracy"),
     }[kind]
     with pytest.warns(MissingRowsWarning) as told:
         ask()
@@ -713,10 +716,10 @@ def test_decimals_between_doubles_are_refused(tmp_path):
     between = between.quantize(decimal.Decimal(10) ** -20)
     table = pyarrow.table({"label": [0, 1], "score": pyarrow.array([between, 1], pyarrow.decimal128(38, 20))})
     parquet.write_table(table, tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match="1 numbers, such as"):
+    with pytest.raises(ValueError, match="1 number, such as"):
         tune_threshold([0, 1], [between, decimal.Decimal(1)])
     for frame in (table, str(tmp_path / "rows.parquet"), polars.from_arrow(table).lazy()):
-        with pytest.raises(ValueError, match="1 numbers, such as"):
+        with pytest.raises(ValueError, match="1 number, such as"):
             tune_frame(frame, label="label", score="score")
 
 

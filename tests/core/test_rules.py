@@ -721,14 +721,14 @@ def test_minus_infinity_is_the_value_of_several_samples_too():
     ("constraint", "prior", "kind", "words"),
     [
         (None, None, rules.UndefinedMetricError, "precision is undefined at every cut of these 12 rows"),
-        ("recall>=1.5", None, InfeasibleError, "no cut meets recall>=1.5: the highest recall attainable is 1"),
+        ("accuracy>=0.9", None, InfeasibleError, "no cut meets accuracy>=0.9: the highest accuracy attainable is 0.75"),
         ("accuracy<=0.2", None, InfeasibleError, "no cut meets accuracy<=0.2: the lowest accuracy attainable is 0.5"),
         ("accuracy<=0.2", 0.25, InfeasibleError, "no cut meets accuracy<=0.2: the lowest accuracy attainable is 0.25"),
         (
-            ["recall>=0.5", "recall<=0.4", "accuracy>=2"],
+            ["recall>=0.5", "recall<=0.4", "accuracy>=1"],
             None,
             InfeasibleError,
-            "no cut meets accuracy>=2: the highest accuracy attainable is 0.75",
+            "no cut meets accuracy>=1: the highest accuracy attainable is 0.75",
         ),
         (
             ["recall>=1", "specificity>=1"],

@@ -236,7 +236,8 @@ def without(key):
     ("content", "reason"),
     [
         ("threshold: 0.5", r"cut\.json is not a saved cut: it is not JSON"),
-        ("", "it is not JSON"),
+        ("", r"cut\.json is not a saved cut: it is empty"),
+        (" \n", "it is empty"),
         ('{"threshold": 0.5}', 'expected an object with "schema": "surecut/cut"'),
         ("[1, 2]", 'expected an object with "schema"'),
         ("null", 'expected an object with "schema"'),

@@ -166,7 +166,7 @@ def test_texts_in_dialects():
     ("labels", "by", "reason"),
     [
         (["a", "b"], ["one", "two"], "such as 'a', do not come from 2 columns"),
-        ([("a", 1), ("b", 2)], "one", "do not come from 1 columns"),
+        ([("a", 1), ("b", 2)], "one", "do not come from 1 column"),
         (["a", 3], "one", r"several types, text \('a'\) and number \(3\)"),
         ([True, 2], "one", "boolean .* and number"),
         ([None], "one", "the label None cannot be written in SQL"),

@@ -136,6 +136,7 @@ CONSTRAINTS = [
     "precision>=nan",
     "precision>=1e400",
     "precision>=-1",
+    "fpr<=5",
     "precision>0.5",
     "precision=0.5",
     ">=0.5",

@@ -59,7 +59,17 @@ def test_a_compressed_file_that_is_broken_off_is_refused(tmp_path, kind, codec):
     path.write_bytes(content)
     assert tune_frame(path, label="y", score="p").rows == 20_000
     path.write_bytes(content[: len(content) * 9 // 10])
-    with pytest.raises(OSError, match="cannot read"):
+    with pytest.raises(
+        OSError, match=r"cannot read .* complete (gzip|zstd) file; was its writing or copying broken off"
+    ):
+        tune_frame(path, label="y", score="p")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_parquet_file_by_another_name_is_said_to_be_one(tmp_path, ending):
+    path = tmp_path / f"rows.{ending}"
+    pq.write_table(pa.table({"y": [0, 1], "p": [0.25, 0.75]}), path)
+    with pytest.raises(OSError, match=r"cannot read .*: it is a Parquet file: let its name end in \.parquet"):
         tune_frame(path, label="y", score="p")
 
 

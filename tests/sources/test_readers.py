@@ -58,8 +58,11 @@ def test_csv_as_other_programs_write_it(tmp_path, how, same):
     same.cut(cut, tune_threshold(LABELS, SCORES))
     applied = apply_frame(path, cut, score="score").df()
     assert applied.sort_values("score")["predicted"].tolist() == [False, True, True, True]
-    by_label = tune_frame(path, label="label", score="score", by="label", average="micro")
-    assert by_label.thresholds.tolist() == [cut.threshold] * 2
+    separator = next(one for one in ";\t," if one in WRITTEN[how].splitlines()[0])
+    keys = ("group", "a", "b", "a", "b")
+    path.write_text("\n".join(map(separator.join, zip(WRITTEN[how].splitlines(), keys, strict=True))) + "\n")
+    by_group = tune_frame(path, label="label", score="score", by="group", average="micro")
+    assert by_group.thresholds.tolist() == [cut.threshold] * 2
 
 
 def test_percent_signs_are_reported(tmp_path, same):
@@ -175,5 +178,5 @@ def test_integers_of_128_bits_are_scores_where_they_are_doubles(kind):
     connection = duckdb.connect()
     cut = tune_frame(connection.sql(query.format(2**53)), label="label", score="score")
     assert cut.interval == tune_threshold([0, 1, 1], [1.0, 2.0, 2.0**53]).interval
-    with pytest.raises(ValueError, match=f"score holds 1 numbers, such as {2**53 + 1}, that are no doubles"):
+    with pytest.raises(ValueError, match=f"score holds 1 number, such as {2**53 + 1}, with more digits than a double"):
         tune_frame(connection.sql(query.format(2**53 + 1)), label="label", score="score")

@@ -69,8 +69,8 @@ def test_a_constraint_bounds_the_bracket_too():
     best = tune_threshold(labels, scores, metric="recall", constraint="precision>=0.8")
     cut = sketch_of(labels, scores).best_cut("recall", "precision>=0.8")
     assert cut.lower <= best.value <= cut.upper
-    with pytest.raises(InfeasibleError, match="no cut meets predicted_positive_rate<=-1"):
-        sketch_of(labels, scores).best_cut("recall", "predicted_positive_rate<=-1")
+    with pytest.raises(InfeasibleError, match="no cut meets accuracy>=1"):
+        sketch_of(labels, scores).best_cut("recall", "accuracy>=1")
 
 
 rows = st.lists(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._plurals import counted
 from surecut.certificates.confidence import least_shares
 from surecut.certificates.counts import check_confidence, frequencies
 from surecut.certificates.holdout import row_worth, value_limits
@@ -208,7 +209,7 @@ def _by_bands(constraint: Constraint, tally: ScoreTally, confusion: Confusion, e
 
 
 def _infeasible(constraint: Constraint, limits: NDArray[np.float64], confidence: float, rows: int) -> InfeasibleError:
-    where = f"with {100 * confidence:.4g} % confidence from {rows:,} rows"
+    where = f"with {100 * confidence:.4g} % confidence from {counted(rows, 'row')}"
     if np.isnan(limits).all():
         return InfeasibleError(f"no cut meets {constraint} {where}: there are too few rows to promise anything")
     best, which = (np.nanmax(limits), "highest") if constraint.sense == ">=" else (np.nanmin(limits), "lowest")

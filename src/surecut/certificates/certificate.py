@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from surecut._plurals import counted
 from surecut.notebook import card
 
 FRESH = "the rows are a random sample, independent of one another, from where the cut will be used"
@@ -45,7 +46,7 @@ class ConstraintPromise:
             return f"{self.constraint} holds there, too, with this confidence: it is {reaches} {self.limit:.4f}."
         whose = ":"
         if self.labels is not None:
-            whose = f" for {self.labels[1] - self.labels[0]:,} of {self.labels[1]:,} labels: of the worst one"
+            whose = f" for {self.labels[1] - self.labels[0]:,} of {counted(self.labels[1], 'label')}: of the worst one"
         known = f"it is {reaches} {self.limit:.4f} ({self.value:.4f} on these rows)."
         return f"{self.constraint} is not sure to hold there{whose} {known}"
 
@@ -120,20 +121,20 @@ def _html(certificate: Certificate) -> str:
 
 def _sentence(certificate: Certificate) -> str:
     """The promise in words that need no statistics."""
-    name, rows = certificate.metric, f"{certificate.rows:,}"
+    name, rows = certificate.metric, counted(certificate.rows, "row")
     confident = f"With {certificate.confidence:.4g} % confidence".replace(
         f"{certificate.confidence:.4g}", f"{100 * certificate.confidence:.4g}"
     )
     if certificate.method == "theorem":
         vacuous = " That says nothing: the bound is vacuous." if certificate.vacuous else ""
         return (
-            f"{confident}, by Theorem 3 of the paper, tuning on {rows} rows costs at most "
+            f"{confident}, by Theorem 3 of the paper, tuning on {rows} costs at most "
             f"{certificate.regret_bound:.3g} of {name} against the best threshold of this model.{vacuous}"
         )
     about = "about " if certificate.method == "bootstrap" else ""
     promise = (
         f"{confident} the {name} of this cut on new rows is at least {about}{certificate.lower:.4f} "
-        f"(it is {certificate.value:.4f} on these {rows} rows)"
+        f"(it is {certificate.value:.4f} on {'this' if certificate.rows == 1 else 'these'} {rows})"
     )
     if certificate.regret_bound is not None:
         promise += f", and no other threshold of this model is better by more than {certificate.regret_bound:.4f}"

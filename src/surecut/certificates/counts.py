@@ -82,7 +82,7 @@ def require_counts(weights: str | None, what: str) -> None:
 def check_confidence(confidence: float) -> None:
     """Raise unless a confidence is a probability."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence= must fulfil 0 < confidence < 1, got {confidence}")
+        raise ValueError(f"confidence= must fulfil 0 < confidence < 1, such as 0.95, got {confidence}")
 
 
 def check_weights(weights: str | None) -> None:

@@ -27,6 +27,7 @@ import numpy as np
 
 from surecut._inputs import check_missing, check_unknown, in_brief
 from surecut._matrices import present_rows
+from surecut._plurals import counted
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.counts import check_confidence, check_weights, confusion_at, frequencies, require_whole
@@ -316,7 +317,7 @@ def check_label_drift(
     if not reports:
         label, reason = next(iter(not_checked.items()))
         raise ValueError(
-            f"none of the cut's {len(cut):,} labels can be checked, such as {in_brief(repr(label))}: {reason}"
+            f"none of the cut's {counted(len(cut), 'label')} can be checked, such as {in_brief(repr(label))}: {reason}"
         )
     return LabelDrift(reports, not_checked, confidence, each, looks)
 
@@ -325,7 +326,7 @@ def _require_rows(cut: MultilabelCut, tallies: Sequence[ScoreTally], which: str)
     lacking = [label for label, tally in zip(cut, tallies, strict=True) if not tally.rows.any()]
     if lacking:
         raise ValueError(
-            f"there are no {which} of {len(lacking):,} of the cut's {len(cut):,} labels, such as "
+            f"there are no {which} of {len(lacking):,} of the cut's {counted(len(cut), 'label')}, such as "
             f'{in_brief(repr(lacking[0]))}: give rows of them, or pass unknown="drop" to check the other labels'
         )
 

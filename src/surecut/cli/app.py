@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surecut._plurals import all_of, counted
 from surecut.cli.help import with_our_help
 from surecut.cli.options import in_options
 from surecut.study.commands import app as study
@@ -391,7 +392,7 @@ def apply(
                 unknown=unknown.value,
             )
         printing.notes(opened.notes)
-        printing.line(f"{found.rows:,} rows with column {name!r}, {found.positive:,} of them positive: {out}")
+        printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {found.positive:,} of them positive: {out}")
 
 
 @app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
@@ -477,7 +478,9 @@ def certify(
                     loaded,
                     rows.is_positive,
                     rows.scores,
-                    by=row_labels(rows, loaded, len(by or ())) if isinstance(loaded, MultilabelCut) else None,
+                    by=row_labels(rows, loaded, len(by or ()), file=file)
+                    if isinstance(loaded, MultilabelCut)
+                    else None,
                     sample_weight=rows.weights,
                     groups=None if groups is None else row_groups(rows),
                     **given,
@@ -590,9 +593,11 @@ def check(
                     if then is not None:
                         then, others = known_rows(then, loaded, by or (), str(reference))
                         notes += others
-                before = None if then is None else label_tallies(then, loaded)
+                hint = "; --unknown drop leaves them out"
+                before = None if then is None else label_tallies(then, loaded, str(reference), hint)
                 options["unknown"] = unknown.value
-                found = check_label_drift(loaded, label_tallies(now, loaded), reference=before, **options)
+                after = label_tallies(now, loaded, file, hint)
+                found = check_label_drift(loaded, after, reference=before, **options)
             else:
                 fresh, known = tally_of(now), None if then is None else tally_of(then)
                 found = check_drift(loaded, tally=fresh, reference=known, **options)
@@ -672,7 +677,7 @@ def _one_sided(rows: Rows) -> list[str]:
     if rows.positives not in (0, len(rows)):
         return []
     what = "positive" if rows.positives else "negative"
-    return [f"all {len(rows):,} rows are {what}: they cannot tell where to cut"]
+    return [f"{all_of(len(rows), 'row')} {'is' if len(rows) == 1 else 'are'} {what}, which cannot tell where to cut"]
 
 
 def _kappa(shrinkage: str) -> float | str:

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from surecut._inputs import in_brief
+from surecut._plurals import counted
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
 from surecut.certificates.labels.rows import TableRows
@@ -23,7 +24,7 @@ from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.overlap import TRAINING
 from surecut.sources.applying import AppliedCut, UnpredictedRows
-from surecut.sources.columns import Columns
+from surecut.sources.columns import Columns, require_distinct
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import require_counted, tally_table, tune_table
 from surecut.tuning.request import Request
@@ -145,25 +146,36 @@ def known_rows(found: Arrays, cut: MultilabelCut, by: Sequence[str], file: str) 
     if not dropped or dropped == len(is_known):
         return found, []
     labels = ", ".join(map(repr, by))
-    some = f"{dropped:,} of {len(is_known):,} rows of {file} have a label in {labels}"
+    some = f"{dropped:,} of {counted(len(is_known), 'row')} of {file} have a label in {labels}"
     return found.where(is_known), [f"{some} that is none of the cut's: they are dropped"]
 
 
-def label_tallies(found: Arrays, cut: MultilabelCut) -> list[ScoreTally]:
+def label_tallies(found: Arrays, cut: MultilabelCut, file: str = "the file", hint: str = "") -> list[ScoreTally]:
     """A tally of each of a cut's labels, in their order, from rows that are grouped by label."""
-    by = row_labels(found, cut)
+    by = row_labels(found, cut, file=file, hint=hint)
     return TableRows.of(cut, found.is_positive, found.scores, by, found.weights).tallies()
 
 
-def row_labels(found: Arrays, cut: MultilabelCut, columns: int | None = None) -> Any:
-    """The cut's label of each row, from rows that are grouped by some columns, of which the first hold the label."""
+def row_labels(
+    found: Arrays, cut: MultilabelCut, columns: int | None = None, *, file: str = "the file", hint: str = ""
+) -> Any:
+    """The cut's label of each row, from rows that are grouped by some columns, of which the first hold the label.
+
+    Labels that the cut does not know are an error; its `hint` says what else a command can do with their rows.
+    """
     known = {str(label): label for label in cut.labels}
     names = [name if columns is None else _first(name, columns) for name in found.group_names]
     if unknown := sorted({str(name) for name in names} - set(known)):
-        count = "1 label of the file is" if len(unknown) == 1 else f"{len(unknown):,} labels of the file are"
+        such = in_brief(repr(unknown[0]))
+        if not any(str(name) in known for name in names):
+            raise TableError(
+                f"no label of {file} is known to the cut: the file has labels such as {such}, the cut "
+                f"{in_brief(repr(str(cut.labels[0])))}; are these the column of --by and the file that you mean?"
+            )
+        some = f"{counted(len(unknown), 'label')} of {file} {'is' if len(unknown) == 1 else 'are'}"
         raise TableError(
-            f"{count} not among the cut's {len(cut):,} labels, such as {in_brief(repr(unknown[0]))}: remove these "
-            "rows, or tune on them too"
+            f"{some} not among the cut's {counted(len(cut), 'label')}, such as {such}: remove these rows, or tune on "
+            f"them too{hint}"
         )
     labels = np.empty(len(names), dtype=object)
     labels[:] = [known[str(name)] for name in names]
@@ -208,6 +220,7 @@ def apply_cut(
     cut = load_label_cut(path) if is_multilabel(path) else Cut.load(path)
     _require_keys(cut, path, by)
     column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
+    require_distinct(keys, {"score": column}, TableError)
     positive = "1" if cut.pos_label is None else str(cut.pos_label)
     if positive == negative:
         raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
@@ -230,12 +243,14 @@ def _require_keys(cut: Cut | MultilabelCut, path: Path, by: Sequence[str]) -> No
             raise ValueError(f"{path} holds a single cut: leave out --by")
         return
     if not by:
-        raise ValueError(f"{path} holds the cuts of {len(cut):,} labels: say with --by which column holds the label")
+        raise ValueError(
+            f"{path} holds the cuts of {counted(len(cut), 'label')}: say with --by which column holds the label"
+        )
     columns = len(cut.labels[0]) if isinstance(cut.labels[0], tuple) else 1
     if len(by) != columns:
         raise ValueError(
-            f"the labels of {path} come from {columns} columns, such as {cut.labels[0]!r}: say --by as often, in the "
-            "same order"
+            f"the labels of {path} come from {counted(columns, 'column')}, such as {cut.labels[0]!r}: say --by as "
+            "often, in the same order"
         )
 
 

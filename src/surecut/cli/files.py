@@ -228,7 +228,7 @@ class Table:
             chosen["weight"] = self.column(weight, "weight")
         asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
         keys = {f"group_{position}": self.column(one, "by") for position, one in enumerate(asked)}
-        require_distinct(list(keys.values()), TableError)
+        require_distinct(list(keys.values()), chosen, TableError)
         chosen |= keys
         self.files.keep(chosen.values())
         self.files.require_rows()

@@ -42,6 +42,7 @@ def in_options(message: str) -> str:
     """
     message = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", message)
     message = re.sub(r"\bcertify\(cut, \.\.\.\)", "surecut certify", message)
+    message = re.sub(r"pass a list, constraint=\[(.*)\]", _repeated, message)
     for flag, option in FLAGS.items():
         message = message.replace(flag, option)
 
@@ -50,3 +51,8 @@ def in_options(message: str) -> str:
         return OPTIONS[found[1]] if value is None else f"{OPTIONS[found[1]]} {value}"
 
     return KEYWORD.sub(spelled, message)
+
+
+def _repeated(found: re.Match[str]) -> str:
+    """The constraints of a list, each with an option of its own."""
+    return "repeat --constraint: " + " ".join(f"--constraint {one}" for one in re.findall(r"'[^']*'", found[1]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from surecut._plurals import counted
 from surecut.constraints import listed
 from surecut.decisions.saving import label_to_json, number_to_json
 from surecut.decisions.wording import amount, label_text, positives_worth
@@ -122,10 +123,14 @@ def accepted(cut: Cut) -> str:
 
 def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
     """What was read, and for what it is tuned."""
-    dropped = f" ({read.dropped:,} rows without a value were dropped)" if read.dropped else ""
+    dropped = (
+        f" ({counted(read.dropped, 'row')} without a value {'was' if read.dropped == 1 else 'were'} dropped)"
+        if read.dropped
+        else ""
+    )
     line(
-        f"{len(read):,} rows{dropped}, {read.positives / len(read):.2%} positive ({read.label} = {read.positive}); "
-        f"score in {read.score!r}"
+        f"{counted(len(read), 'row')}{dropped}, {read.positives / len(read):.2%} positive "
+        f"({read.label} = {read.positive}); score in {read.score!r}"
         + ("; values are of the rows' weights" if "weight" in read.columns else "")
         + (f"; tuned for a share of {prior:g}" if prior is not None else "")
         + (f"; subject to {' and '.join(constraint)}" if constraint else "")
@@ -169,7 +174,7 @@ def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
     frequent = [cut.labels[i] for i in by_positives[:most]]
     show(frequent)
     if len(cut) > most:
-        line(f"… and {len(cut) - most:,} labels with fewer positives")
+        line(f"… and {counted(len(cut) - most, 'label')} with fewer positives")
         known = set(frequent)
         if others := [label for label in cut.worst(worst + most) if label not in known][:worst]:
             line("\nThe worst of these, predicted too often or of the lowest value:")
@@ -179,8 +184,8 @@ def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
 def drift(report: DriftReport) -> None:
     """What has changed since a cut was tuned."""
     cut, sure = report.cut, f"{100 * report.confidence:g} %"
-    whose = "reference rows" if report.has_reference else "validation rows"
-    line(f"{report.rows:,} rows at the cut {threshold(cut.threshold)}, beside {report.then_rows:,} {whose}\n")
+    whose = counted(report.then_rows, "reference row" if report.has_reference else "validation row")
+    line(f"{counted(report.rows, 'row')} at the cut {threshold(cut.threshold)}, beside {whose}\n")
     cells = []
     for name, change, shown in (("positive", report.prior, "{:.2%}"), (cut.metric.name, report.value, "{:.4f}")):
         then, now = (
@@ -204,6 +209,7 @@ def drift(report: DriftReport) -> None:
         line(f"There is a statistically significant change ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance alone can explain such differences ({sure} confidence).", style="bold green")
+        _suggest_reference(report)
     line(_looks(report.looks))
 
 
@@ -211,8 +217,8 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
     """Which labels have changed since their cuts were tuned."""
     moved, sure = report.moved_labels, f"{100 * report.confidence:g} %"
     checked, labels = len(report.reports), len(report.reports) + len(report.not_checked)
-    some = f"{labels:,}" if checked == labels else f"{checked:,} of {labels:,}"
-    line(f"{some} labels, each at {report.each:.6g} confidence\n")
+    some = "" if checked == labels else f"{checked:,} of "
+    line(f"{some}{counted(labels, 'label')}, each at {report.each:.6g} confidence\n")
     cells = []
     for label in moved[:most]:
         one = report.reports[label]
@@ -231,20 +237,27 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
     if cells:
         name = next(iter(report.reports.values())).cut.metric.name
         table(("label", "positive", name, "best cut", "verdict"), cells, left=(0, 1, 2, 3, 4))
-        line(f"… and {len(moved) - most:,} more labels\n" if len(moved) > most else "")
+        line(f"… and {counted(len(moved) - most, 'more label')}\n" if len(moved) > most else "")
     alike: dict[str, list[Any]] = {}
     for label, reason in report.not_checked.items():
         alike.setdefault(reason, []).append(label)
     for reason, (first, *others) in alike.items():
-        more = f" and {len(others):,} other label{'s' if len(others) > 1 else ''}" if others else ""
+        more = f" and {counted(len(others), 'other label')}" if others else ""
         line(f"{label_text(first)}{more}: not checked, {reason}")
     if moved:
-        some = f"{len(moved):,} of {checked:,} labels have"
+        some = f"{len(moved):,} of {counted(checked, 'label')} {'has' if len(moved) == 1 else 'have'}"
         line(f"{some} changed significantly ({sure} confidence for all labels together).", style="bold red")
     else:
         which = "any label" if checked == labels else f"the label{'s' if checked > 1 else ''} that could be checked"
         line(f"No sign of a change in {which} ({sure} confidence for all together).", style="bold green")
+        _suggest_reference(next(iter(report.reports.values())))
     line(_looks(report.looks))
+
+
+def _suggest_reference(report: DriftReport) -> None:
+    """Say what would show smaller changes, where it was not given."""
+    if not report.has_reference:
+        line("Smaller changes are found with --reference FILE: the validation rows, or better held-out ones.")
 
 
 def _looks(looks: int) -> str:
@@ -280,7 +293,7 @@ def drift_document(report: DriftReport) -> dict[str, Any]:
         "value": plain(asdict(report.value)),
         "value_at_then_prior": plain(report.value_at_then_prior),
         "constraints": plain(report.constraints),
-        "best": None if report.best is None else report.best.to_dict(),
+        "best": None if report.best is None else report.best.with_sample(seen=()).to_dict(),  # without scores of rows
     }
 
 

@@ -436,7 +436,8 @@ def infeasible(objective: Objective, edges: Confusion, rows: int) -> ValueError:
     """Why none of all cuts of a sample can be chosen."""
     constraints = objective.constraints
     if not constraints:
-        return UndefinedMetricError(f"{objective.metric.name} is undefined at every cut of these {rows} rows")
+        where = "this 1 row" if rows == 1 else f"these {rows:,} rows"
+        return UndefinedMetricError(f"{objective.metric.name} is undefined at every cut of {where}")
     confusion = objective.at_prior(edges)
     unmet = [constraint for constraint in constraints if not constraint.is_met(confusion).any()]
     if not unmet:

@@ -19,6 +19,7 @@ from surecut._inputs import (
     without_missing,
 )
 from surecut._labels import as_labels, plain_label, warn_of_absence
+from surecut._plurals import counted
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.candidates import Candidates, Hull, hull_of
 from surecut.core.entries import Entries
@@ -267,7 +268,8 @@ class ScoreTally:
 
     def __repr__(self) -> str:
         negative, positive = self.rows.sum(axis=0)
-        return f"<ScoreTally of {positive + negative:,} rows, {positive:,} positive, {len(self):,} distinct scores>"
+        rows, scores = counted(positive + negative, "row"), counted(len(self), "distinct score")
+        return f"<ScoreTally of {rows}, {positive:,} positive, {scores}>"
 
 
 @dataclass(frozen=True, eq=False)

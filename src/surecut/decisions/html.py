@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from surecut._plurals import counted
 from surecut.constraints import listed
 from surecut.decisions.wording import amount, label_text
 from surecut.notebook import CELL, card
@@ -45,7 +46,7 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
         f'<td style="{CELL}">{amount(cut.confusion.positives[i])}</td></tr>'
         for i in shown
     )
-    more = f"<div>… and {len(cut) - most:,} labels with fewer positives</div>" if len(cut) > most else ""
+    more = f"<div>… and {counted(len(cut) - most, 'label')} with fewer positives</div>" if len(cut) > most else ""
     return card(str(cut), (), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}')
 
 

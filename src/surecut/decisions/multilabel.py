@@ -13,6 +13,7 @@ import numpy as np
 from surecut._inputs import check_missing, plain_value
 from surecut._labels import plain_label
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
+from surecut._plurals import counted
 from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, undefined_labels, values_per_label
 from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
@@ -304,7 +305,7 @@ class MultilabelCut:
             return self._position[label]
         except KeyError:
             known = ", ".join(map(repr, self.labels[:5])) + (", …" if len(self.labels) > 5 else "")
-            raise KeyError(f"{label!r} is not among the {len(self.labels)} labels: {known}") from None
+            raise KeyError(f"{label!r} is not among the {counted(len(self.labels), 'label')}: {known}") from None
 
     def positive_in(self, y_true: Any, pos_label: Any = None) -> Any:
         """Which value of new rows' labels is positive: the one that is named, else the cut's own."""
@@ -324,11 +325,14 @@ class MultilabelCut:
             position = {name: i for i, name in enumerate(names)}
             if lacking := [label for label in self.labels if label not in position]:
                 raise ValueError(
-                    f"scores has no column for {len(lacking)} of the cut's {len(self)} labels, such as {lacking[0]!r}"
+                    f"scores has no column for {len(lacking):,} of the cut's {counted(len(self), 'label')}, such as "
+                    f"{lacking[0]!r}"
                 )
             matrix = matrix[:, [position[label] for label in self.labels]]
         if matrix.shape[1] != len(self):
-            raise ValueError(f"scores has {matrix.shape[1]} columns, but the cut has {len(self)} labels")
+            raise ValueError(
+                f"scores has {counted(matrix.shape[1], 'column')}, but the cut has {counted(len(self), 'label')}"
+            )
         if is_sparse(matrix):
             return _sparse_predictions(matrix, self.thresholds, missing)
         predicted = np.empty(matrix.shape, dtype=bool)
@@ -380,7 +384,9 @@ class MultilabelCut:
         """Each label as the values of so many columns."""
         parts = [label if isinstance(label, tuple) else (label,) for label in self.labels]
         if any(len(label) != columns for label in parts):
-            raise ValueError(f"labels of the cut, such as {self.labels[0]!r}, do not come from {columns} columns")
+            raise ValueError(
+                f"labels of the cut, such as {self.labels[0]!r}, do not come from {counted(columns, 'column')}"
+            )
         return [tuple(map(plain_value, label)) for label in parts]
 
     def save(self, path: str | os.PathLike[str]) -> None:

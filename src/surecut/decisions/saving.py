@@ -19,7 +19,7 @@ from surecut._files import write_whole
 from surecut._inputs import plain_value
 from surecut._version import __version__
 from surecut.confusion import Confusion
-from surecut.constraints import RATES, Constraint, Rate, make_constraint
+from surecut.constraints import RATES, Constraint, Rate
 from surecut.metrics import (
     CATALOGUE,
     WITH_PARAMETERS,
@@ -144,6 +144,8 @@ def load(path: str | os.PathLike[str], schema: Schema, make: Callable[[Any], Dec
     """Read a decision that `save` wrote; anything else is a `SavedCutError` that says why."""
     path = Path(path)
     content = path.read_bytes()
+    if not content.strip():
+        raise SavedCutError(f"{path} is not a saved {schema.kind}: it is empty")
     parse = _parse_parquet if path.suffix == PARQUET else _parse_json
     return _read(lambda: parse(content), schema, make, str(path))
 
@@ -515,7 +517,7 @@ def constraint_from_dict(document: Any) -> Constraint:
     """Read a constraint."""
     document = object_from_json(document)
     level, sense = finite_from_json(document["level"]), text_from_json(document["sense"])
-    return make_constraint(metric_from_dict(document["quantity"]), sense, level)
+    return Constraint(metric_from_dict(document["quantity"]), sense, level)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import in_brief
+from surecut._plurals import counted
 from surecut.averages import OVERPREDICTED
 from surecut.constraints import Constraint, listed
 
@@ -55,16 +56,16 @@ def cut_text(cut: Cut) -> str:
     accepted = ("a weight of " if cut.weighted else "") + amount(cut.confusion.predicted_positives)
     return (
         f"{action}: {cut.metric.name} = {cut.value:.4f}{limit}{subject_to(cut.constraints, cut.confidence)} "
-        f"on {cut.rows:,} rows, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
+        f"on {counted(cut.rows, 'row')}, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
     )
 
 
 def multilabel_text(cut: MultilabelCut) -> str:
     """Write the cuts of many labels in one line."""
     if (cut.rows == cut.rows[0]).all():
-        rows = f"{cut.rows[0]:,} rows{' each' if len(cut) > 1 else ''}"
+        rows = f"{counted(cut.rows[0], 'row')}{' each' if len(cut) > 1 else ''}"
     else:
-        rows = f"{cut.rows.sum():,} rows in all"
+        rows = f"{counted(cut.rows.sum(), 'row')} in all"
     if cut.average == "macro":
         kind = "each with a threshold of its own" if len(cut) > 1 else "with a threshold of its own"
     else:
@@ -82,9 +83,9 @@ def multilabel_text(cut: MultilabelCut) -> str:
     if len(known):
         least, most = positives_worth(known.min()), positives_worth(known.max())
         notes.append(f"shrinkage {least if least == most else f'{least} to {most}'}, {cut.calibration}")
-    count = f"{len(cut):,} label" + ("s" if len(cut) > 1 else "")
     tail = f" ({'; '.join(notes)})" if notes else ""
     what = f"{'expected ' if cut.calibration == 'given' else ''}{cut.average} {cut.metric.name}"
+    count = counted(len(cut), "label")
     return f"{count}, {kind}: {what} = {cut.value:.4f}{subject_to(cut.constraints, cut.confidence)} on {rows}{tail}"
 
 

@@ -34,6 +34,7 @@ from surecut._labels import (
     wrong_type,
 )
 from surecut._missing import Missing
+from surecut._plurals import all_of
 from surecut.core import kernels
 from surecut.core.counts import Counts, Parts, RowMarks
 from surecut.core.entries import Entries
@@ -376,7 +377,9 @@ class BatchSource(RowSource):
             if found.invalid:
                 raise SourceChangedError
         if not negative + positive:
-            raise ValueError(f"{self.columns.weight} is zero in all {found.rows} rows: nothing is left to tune on")
+            raise ValueError(
+                f"{self.columns.weight} is zero in {all_of(found.rows, 'row')}: nothing is left to tune on"
+            )
 
     def _distinct_labels(self) -> list[Any]:
         found: dict[Any, None] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ class Columns:
     pos_label: Any = None
 
     def __post_init__(self) -> None:
-        require_distinct(self.by)
+        require_distinct(self.by, {"score": self.score, "label": self.label, "weight": self.weight})
 
     @property
     def names(self) -> list[str]:
@@ -53,10 +53,15 @@ class Columns:
             raise not_numbers(self.weight, kind)
 
 
-def require_distinct(by: Collection[str], error: type[ValueError] = ValueError) -> None:
-    """Raise where a column groups the rows twice."""
+def require_distinct(
+    by: Collection[str], others: Mapping[str, str | None], error: type[ValueError] = ValueError
+) -> None:
+    """Raise where a column groups the rows twice, or is one of the `others`, which have another part."""
     if len(set(by)) < len(by):
         raise error(f"a column groups the rows twice: {', '.join(map(repr, by))}")
+    for part, name in others.items():
+        if name in by:
+            raise error(f"{name!r} is the column of the {part}: rows cannot be grouped by it, name another in by=")
 
 
 def same_names(*names: Any) -> ValueError:

@@ -22,6 +22,7 @@ import numpy as np
 from surecut._inputs import LARGEST_EXACT_INTEGER
 from surecut._labels import LISTED, LabelKind, LabelRule, as_written, wrong_type
 from surecut._missing import Missing
+from surecut._plurals import all_of, counted
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
 from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores_of_keys
@@ -272,19 +273,19 @@ class EngineRows:
             missing.settle(self.missing, total)
         if rows[RowKind.TOO_LARGE]:
             raise ValueError(
-                f"{self.columns.score} holds integers beyond 2**53 in {rows[RowKind.TOO_LARGE]:,} rows, where float64 "
-                "cannot tell neighbours apart: rescale or rank the scores"
+                f"{self.columns.score} holds integers beyond 2**53 in {counted(rows[RowKind.TOO_LARGE], 'row')}, where "
+                "float64 cannot tell neighbours apart: rescale or rank the scores"
             )
         if rows[RowKind.BAD_WEIGHT]:
             raise ValueError(
                 f"{self.columns.weight} must be finite and not negative, which it is not in "
-                f"{rows[RowKind.BAD_WEIGHT]:,} rows"
+                f"{counted(rows[RowKind.BAD_WEIGHT], 'row')}"
             )
         classes = self._rule.classes(self._labels_in(answer))
         if not self.was_checked:
             settle_absence(classes.absent, self.metrics)
         if not rows[RowKind.NEGATIVE] + rows[RowKind.POSITIVE]:
-            raise ValueError(f"{self.columns.weight} is zero in all {total:,} rows: nothing is left to tune on")
+            raise ValueError(f"{self.columns.weight} is zero in {all_of(total, 'row')}: nothing is left to tune on")
 
     def _labels_in(self, answer: nw.DataFrame[Any]) -> list[Any]:
         """The distinct labels: the lowest and the highest of each class, if these are all there are."""

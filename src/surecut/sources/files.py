@@ -80,6 +80,7 @@ class Files:
         self._candidates: dict[str, list[str]] = {}
         self._typed: dict[str, str] = {}
         with self.reading():
+            self._require_text()
             self._require_complete()
             self._table = self._without_renamed(self._opened())
         self.sql, self.conflicts = self._table.sql, self._table.conflicts
@@ -125,6 +126,8 @@ class Files:
         reason = " ".join(message.split("\n\n")[0].split())  # what follows are DuckDB's settings
         if "magic bytes" in message or "too small to be a Parquet file" in message:
             reason = f"it is not a complete Parquet file; was its writing or copying broken off? {reason}"
+        if "GZIP" in message:  # as DuckDB spells it
+            reason = f"it is not a complete gzip file; was its writing or copying broken off? {reason}"
         if any(map(is_remote, self.files)):
             reason = f"{reason} (DuckDB reads addresses such as https:// and s3:// by extensions that it downloads)"
         return OSError(f"{self._refusal}{reason}")
@@ -337,6 +340,15 @@ class Files:
             return ""
         self._folders = set()
         return alone
+
+    def _require_text(self) -> None:
+        """Raise where a file of text by its name is a Parquet file by its first bytes."""
+        for path in self.files if self.kind != "parquet" else ():
+            if not is_remote(path) and os.path.isfile(path):
+                with open(path, "rb") as file:
+                    if file.read(4) == b"PAR1":
+                        which = "it" if len(self.files) == 1 else path
+                        raise OSError(f"{self._refusal}{which} is a Parquet file: let its name end in .parquet")
 
     def _require_complete(self) -> None:
         """Raise where a compressed file is broken off: DuckDB reads its first rows, and says nothing.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_doubles, require_no_nan
+from surecut._inputs import DROP_OR_FILL, as_doubles, require_no_nan
 from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion, joined
@@ -250,7 +250,7 @@ class DenseSource(StoredLabels):
                 row = block.start + row if self.present is None else self.present[block.start + row]
                 raise ValueError(
                     f"Y_score holds NaN, first in row {row} of column {column}: a row without a score cannot be "
-                    "ranked; drop or fill these rows, or pass a sparse matrix, where an absent score is never predicted"
+                    f"ranked; {DROP_OR_FILL}, or pass a sparse matrix, where an absent score is never predicted"
                 )
 
     def _row_blocks(self) -> list[slice]:
@@ -521,7 +521,8 @@ def _sums_of(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
 def require_no_nan_entries(scores: NDArray[Any]) -> None:
     """Raise on NaN among the stored scores of a sparse matrix."""
     if np.isnan(scores).any():
-        raise ValueError(f"Y_score holds NaN in {int(np.isnan(scores).sum())} of {len(scores)} stored entries")
+        some = f"{int(np.isnan(scores).sum()):,} of {len(scores):,}"
+        raise ValueError(f"Y_score holds NaN in {some} stored entries: {DROP_OR_FILL}")
 
 
 def _rest_of(

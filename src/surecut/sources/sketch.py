@@ -20,6 +20,7 @@ from surecut._inputs import (
     without_missing,
 )
 from surecut._labels import as_labels
+from surecut._plurals import counted
 from surecut.constraints import ConstraintLike, listed, parse_constraints
 from surecut.core import kernels, rules
 from surecut.core.candidates import Candidates, Hull, cut_of, hull_of
@@ -262,7 +263,8 @@ class ScoreSketch:
 
     def __repr__(self) -> str:
         negative, positive = self._counts.rows.sum(axis=0)
-        return f"<ScoreSketch of {positive + negative:,} rows, {positive:,} positive, in {len(self._number):,} bins>"
+        rows, bins = counted(positive + negative, "row"), counted(len(self._number), "bin")
+        return f"<ScoreSketch of {rows}, {positive:,} positive, in {bins}>"
 
     @property
     def _sample(self) -> Sample:

@@ -70,7 +70,7 @@ def text_numbers(column: str, ask: Callable[[str], tuple[Any, ...]]) -> TextNumb
         f"any_value({bare}) FILTER ({is_too_large})"
     )
     if commas < rows:
-        count = "1 row does" if rows - commas == 1 else f"{rows - commas} rows do"
+        count = "1 row does" if rows - commas == 1 else f"{rows - commas:,} rows do"
         raise ValueError(f"column {column!r} must hold numbers, but {count} not, such as {in_brief(repr(other))}")
     if 0 < percents < rows:
         raise ValueError(f"column {column!r} has a percent sign in {percents} of {rows} rows only: make them alike")

@@ -13,6 +13,7 @@ import numpy as np
 from surecut._inputs import as_scores, as_weights, require_no_nan, require_same_length
 from surecut._labels import as_labels
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
+from surecut._plurals import counted
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.counts import require_counts, require_whole
 from surecut.core.keys import ordered_keys, reaches
@@ -46,7 +47,8 @@ class LabelRows:
         truth, truth_names = label_matrix(Y_true, pos_label)
         truth, names = aligned(truth, truth_names, scores, score_names, None)
         if len(names) != len(cut):
-            raise ValueError(f"Y_score has {len(names)} columns, but the cut has {len(cut)} labels")
+            given = counted(len(names), "column")
+            raise ValueError(f"Y_score has {given}, but the cut has {counted(len(cut), 'label')}")
         has_names = score_names is not None and tuple(cut.labels) != tuple(range(len(cut)))
         if has_names and set(names) != set(cut.labels):
             strange = next(name for name in names if name not in cut.labels)
@@ -146,7 +148,7 @@ class TableRows:
         lacking = np.flatnonzero(np.bincount(present, minlength=len(self.labels)) == 0)
         if len(lacking):
             raise ValueError(
-                f"there are no rows of {len(lacking):,} of the cut's {len(self.labels):,} labels, such as "
+                f"there are no rows of {len(lacking):,} of the cut's {counted(len(self.labels), 'label')}, such as "
                 f"{self.labels[lacking[0]]!r}: give rows of every label, since the certificate is of their average"
             )
 
@@ -174,7 +176,8 @@ def _positions(cut: MultilabelCut, by: Any) -> NDArray[np.intp]:
     try:
         found = [position[tuple(value) if isinstance(value, list) else value] for value in values]
     except KeyError as error:
-        raise ValueError(f"by= holds {error.args[0]!r}, which is not among the cut's {len(cut):,} labels") from None
+        known = counted(len(cut), "label")
+        raise ValueError(f"by= holds {error.args[0]!r}, which is not among the cut's {known}") from None
     return np.array(found, dtype=np.intp)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut._plurals import counted
 from surecut.averages import undefined_labels
 from surecut.certificates.certificate import ONE_MODEL, Certificate
 from surecut.confusion import Confusion
@@ -38,7 +39,7 @@ def average_certificate(
     unknown = len(undefined_labels(cut.metric, cut.confusion if confusion is None else confusion))
     if unknown and cut.average == "macro":
         said.append(
-            f"of {unknown} labels these rows lack a class: nothing is known of them, and they count at their worst"
+            f"of {counted(unknown, 'label')} these rows lack a class: nothing is known there, and the worst is assumed"
         )
     return Certificate(
         lower=limits[0],
