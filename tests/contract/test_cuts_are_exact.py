@@ -358,7 +358,7 @@ class TestScoresThatADoubleDoesNotHold:
     def test_long_doubles_that_differ_beyond_a_double_are_refused(self):
         one = np.longdouble(1)
         near = one + np.finfo(np.longdouble).eps
-        with pytest.raises(ValueError, match="are no doubles"):
+        with pytest.raises(ValueError, match="more digits than a double"):
             tune_threshold([0, 1], np.array([one, near]))
         assert tune_threshold([0, 1], np.array([one, 2 * one])).threshold == 1.5
 
@@ -386,7 +386,7 @@ class TestScoresThatADoubleDoesNotHold:
 
     def test_in_matrices_too(self):
         scores = np.array([[Decimal("0.12345678901234567890")], [Decimal("0.2")]])
-        with pytest.raises(ValueError, match="are no doubles"):
+        with pytest.raises(ValueError, match="more digits than a double"):
             tune_thresholds([[0], [1]], scores)
 
 

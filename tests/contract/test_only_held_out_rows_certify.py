@@ -621,7 +621,7 @@ def test_weights_of_one_need_no_word(tuned, other):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.ones(3), "1000 rows, 3 weights"),
+        (np.ones(3), "1,000 rows, 3 weights"),
         (np.ones((1000, 1)), "one-dimensional"),
         (1.0, "one column"),
         (np.ones(0), "empty"),

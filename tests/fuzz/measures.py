@@ -348,4 +348,5 @@ def draw_condition(
         level *= float(random.choice([1.0, 1.0, 1.0, 1 - 1e-6, 1 + 1e-6]))
     else:
         level = float(random.choice(LEVELS))
+    level = float(np.clip(level, *quantity.value_range))  # others are refused
     return Condition(Constraint(quantity, sense, level), formula, f"Constraint({code}, {sense!r}, {level!r})")
