@@ -545,7 +545,7 @@ def report(outcomes: list[Outcome], load_before: str, minutes: float, unit: str)
         f" Versions: {', '.join(f'{package} {tuning.version_of(package)}' for package in VERSIONS)};"
         f" surecut's sources {tuning.digest_of_sources()}.",
         f"Times are {unit}, medians of interleaved turns; {tuning.ONCE} marks a single turn. Labels are int64 unless"
-        " the row says otherwise. Scores are those of [the best F1 cut](tuning.md), 30 % positive, float64. *n×"
+        " the row says otherwise. Scores are those of `benchmarks/tuning.py`, 30 % positive, float64. *n×"
         " faster*: the yardstick takes n times as long as surecut. *n× as long*: surecut takes n times as long as it.",
         table(header, [row for outcome in outcomes for row in outcome.rows()]),
         f"The run took {minutes:.1f} minutes.",
