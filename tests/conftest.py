@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 # Models of a few hundred rows gain nothing by threads, and those of several test processes wait for each other: a fit
@@ -19,6 +19,7 @@ from oracle import FAMILIES, METRICS, Oracle, Sample, make_sample
 from surecut.confusion import Confusion
 from surecut.core import kernels as core_kernels
 from surecut.core.settings import Settings, using
+from surecut.core.threads import Background
 from surecut.metrics import LinearFractionalMetric, Metric
 
 hypothesis.settings.register_profile("surecut", deadline=None, max_examples=60)
@@ -57,6 +58,20 @@ def prior(request: pytest.FixtureRequest) -> float:
     return request.param
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_in_the_background() -> Iterator[None]:
+    """Kernels are compiled where they are asked for: a thread that imports and compiles also changes the filters of
+    warnings, which are the whole process's, while a test looks at its own."""
+
+    def at_once(background: Background, piece: Callable[[], object]) -> None:
+        with contextlib.suppress(Exception):
+            piece()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Background, "submit", at_once)
+        yield
+
+
 @pytest.fixture(scope="session", params=["numpy", "compiled"])
 def kernels_name(request: pytest.FixtureRequest) -> str:
     """Both sets of kernels by name, as the settings call them."""
@@ -91,7 +106,7 @@ SMALL = {
 def searching() -> Callable[..., Any]:
     """A context in which a handful of rows is searched: in small blocks, in few first bins, by the kernels named."""
 
-    @contextmanager
+    @contextlib.contextmanager
     def context(kernels: str = "numpy", **sizes: int) -> Iterator[None]:
         with using(kernels=kernels, **(SMALL | sizes)):
             yield

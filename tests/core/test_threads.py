@@ -11,6 +11,14 @@ import pytest
 from surecut.core import threads
 from surecut.core.threads import Background
 
+SUBMIT = Background.submit
+
+
+@pytest.fixture(autouse=True)
+def in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests have everything done at once."""
+    monkeypatch.setattr(Background, "submit", SUBMIT)
+
 
 def fork_while(background: Background, lock: threading.Lock, work: float) -> tuple[bool, bool]:
     """Fork while a piece of work holds a lock; whether the lock is free in the child, and the background possible."""

@@ -96,9 +96,8 @@ class AppliedCut:
             frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
         schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in columns.by)
         found = [as_group_key(name, schema[name]) for name in columns.by]
-        if frame.implementation.is_pyarrow():  # which joins no columns of nothing but nulls
-            untyped = [str(frame.to_native().schema.field(name).type) == "null" for name in columns.by]
-            found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
+        untyped = [_has_no_type(frame, name) for name in columns.by]
+        found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
         frame = frame.with_columns(*(one.alias(key) for one, key in zip(found, keys, strict=True)))
         table = thresholds_beside(frame, cut, keys, threshold_name)
         if position is not None and frame.implementation.is_pyarrow():
@@ -141,3 +140,10 @@ def _unused(name: str, names: tuple[str, ...]) -> str:
 def _true(condition: Any) -> Any:
     """A condition, false where it is null."""
     return nw.when(condition).then(nw.lit(True)).otherwise(nw.lit(False))
+
+
+def _has_no_type(frame: Any, name: str) -> bool:
+    """Whether a column of PyArrow or Ibis holds nothing but nulls, and no type in which it could be joined."""
+    if frame.implementation.is_pyarrow():
+        return str(frame.to_native().schema.field(name).type) == "null"
+    return frame.implementation.is_ibis() and bool(frame.to_native().schema()[name].is_null())
