@@ -216,7 +216,7 @@ class LinearFractionalMetric(Metric):
     def in_accepted(self, positives: Any, negatives: Any) -> WholeRatio | None:
         """The metric as a ratio in TP and FP, for given class totals; None unless it can be had in whole numbers.
 
-        The totals are counts below 2**31, of one sample or of several.
+        The totals are counts, of one sample or of several; from 2**31 rows on the result is None.
 
         >>> FBeta(1).in_accepted(positives=30, negatives=70)
         WholeRatio(numerator=(0, 2, 0), denominator=(30, 1, 1))
@@ -931,6 +931,8 @@ def _in_accepted(numerator: Cells, denominator: Cells, positives: Any, negatives
     if not (_is_whole(positives) and _is_whole(negatives)):
         return None
     most = _largest(positives + negatives)
+    if most >= LARGE:
+        return None
     lines = []
     for weights in (numerator, denominator):
         size = _size_of_whole(*weights) if type(positives) is int else _sizes_of_whole(weights)

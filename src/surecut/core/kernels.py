@@ -309,9 +309,14 @@ def sorted_with_class(
     return codes, positive
 
 
-def distinct(ordered: NDArray[np.uint64], positive: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Each of some ordered keys once, and the rows of each by class, from the class of every row."""
-    starts = run_starts(ordered)
+def distinct(
+    ordered: NDArray[np.uint64], positive: NDArray[np.int64], starts: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Each of some ordered keys once, and the rows of each by class, from the class of every row.
+
+    `starts` are the `run_starts` of the keys, for whoever has them.
+    """
+    starts = run_starts(ordered) if starts is None else starts
     if len(starts) == len(ordered):
         return ordered, by_class(positive, 1)
     return ordered[starts], by_class(np.add.reduceat(positive, starts), np.diff(starts, append=len(ordered)))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.confusion import LARGE, Confusion
+from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.core.kernels import compiled_judge
 from surecut.core.keys import scores_of_keys
@@ -99,11 +99,8 @@ class Objective:
             or type(metric).evaluate is not LinearFractionalMetric.evaluate
         ):
             return None
-        if entries.samples == 1:
-            negatives, positives = entries.totals[0].tolist()
-            return metric.in_accepted(positives, negatives) if positives + negatives < LARGE else None
-        negatives, positives = entries.totals.T
-        return metric.in_accepted(positives, negatives) if np.max(positives + negatives) < LARGE else None
+        negatives, positives = entries.totals[0].tolist() if entries.samples == 1 else entries.totals.T
+        return metric.in_accepted(positives, negatives)
 
     def bounds(self, before: Confusion, after: Confusion) -> NDArray[np.float64]:
         """What cuts between two edges are worth at most; −inf where none can meet the constraints.

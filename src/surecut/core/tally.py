@@ -331,7 +331,7 @@ def tally_keys(
     order = np.argsort(keys)[::-1]
     ordered, positive, weights = keys[order], is_positive[order].astype(np.int64), weights[order]
     starts = run_starts(ordered)
-    keys, rows = distinct(ordered, positive)
+    keys, rows = distinct(ordered, positive, starts)
     with np.errstate(over="ignore"):  # squares beyond a float are infinite
         squares = _weight_by_class(weights**2, positive, starts)
     return ScoreTally(keys, _weight_by_class(weights, positive, starts), rows, squares, dtype, checksum)
