@@ -297,6 +297,9 @@ def _numeric_labels(values: NDArray[Any], rule: LabelRule, check: bool) -> Label
 
 def _first_other(values: NDArray[Any], positive: Any) -> Any:
     """The first value that is not the positive one; looked for in pieces, since it usually stands near the top."""
+    for value in values[:4]:  # of a few, one usually is: quicker than arrays
+        if value != positive:
+            return value
     size = 1024
     start = 0
     while start < len(values):

@@ -55,6 +55,9 @@ DIGITS = 9
 
 FLOAT = np.dtype(float)
 
+PLAIN_NUMBERS = {int, float}
+"""Types of numbers that neither overflow nor have to be converted; booleans are none of them."""
+
 Coefficient = float | Callable[[float], float]
 """A number, or a function of the prior."""
 
@@ -988,9 +991,8 @@ def _in_whole_numbers(numerator: Cells, denominator: Cells) -> tuple[Cells, Cell
     ((1, -3, 0, 0), (10, 10, 10, 10))
     """
     weights = (*numerator, *denominator)
-    if all(type(weight) in (float, int) for weight in weights) and any(
-        type(weight) is float or abs(weight) >= LARGE for weight in weights
-    ):
+    types = set(map(type, weights))
+    if types <= PLAIN_NUMBERS and (float in types or max(weights) >= LARGE or min(weights) <= -LARGE):
         return _scaled(weights)
     return numerator, denominator
 
@@ -1077,7 +1079,7 @@ def _plain(number: Any) -> int | float:
 
 def _as_plain(weights: Cells) -> Cells:
     """Weights as `_plain` has them, and arrays of them in 64 bits; most are plain already."""
-    if all(type(weight) in (int, float) for weight in weights):
+    if PLAIN_NUMBERS.issuperset(map(type, weights)):
         return weights
     tp, fp, fn, tn = (
         weight if type(weight) in (int, float) else _plain(weight) if np.ndim(weight) == 0 else _in_64_bits(weight)

@@ -56,6 +56,8 @@ PAIRS = 30
 
 VALIDATION, TRAINING = "validation", "training"
 
+NO_LABELS = np.zeros(0, dtype=np.int64)
+
 
 class Overlap(enum.Enum):
     """What can be said of rows and a sample of seen ones."""
@@ -82,7 +84,7 @@ class RowSample:
     scores: NDArray[np.float64]
     is_positive: NDArray[np.bool_]
     role: str = VALIDATION
-    labels: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
 
     @classmethod
     def of_rows(cls, scores: NDArray[Any], is_positive: NDArray[Any], role: str = VALIDATION) -> RowSample:
@@ -95,10 +97,8 @@ class RowSample:
     @classmethod
     def of_distinct(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> RowSample:
         """Rows of distinct scores, at evenly spaced ones of them, so that ties take no place."""
-        if len(keys) > SIZE:
-            kept = positions(len(keys))
-            keys, rows = keys[kept], rows[kept]
-        return cls(scores_of_keys(keys), rows[:, 1] > 0)
+        kept = positions(len(keys))
+        return cls(scores_of_keys(keys[kept]), rows[kept, 1] > 0)
 
     @classmethod
     def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:

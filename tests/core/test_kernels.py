@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from surecut.core import kernels as core_kernels
+from surecut.core.counts import Counts
 from surecut.core.kernels import NONE, SEVERAL, KeyRanges, NumpyKernels, first_bins
 from surecut.core.keys import KEY_OF_MINUS_ZERO, checksum, key_marks, ordered_keys, scores_of_keys
 from surecut.core.settings import Settings
@@ -56,7 +57,7 @@ def test_keys_are_in_the_order_of_the_scores(scores):
 def test_first_bins_hold_their_scores_whatever_the_sample_they_were_made_for(scores, bits, choice):
     """The bin that a kernel counts a score in is the bin whose ends enclose its key."""
     sample = np.array([choice.choice(scores.tolist()) for _ in range(3)])
-    bins = first_bins(sample, bits)
+    bins = first_bins(np.sort(sample), bits)
     low, high = bins.ends(np.arange(2 * int(bins.half)))
     for score in scores:
         rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
@@ -127,7 +128,7 @@ def ranges(generator, bits, count):
 
 def test_histograms_are_the_same(compiled):
     for bits, labels, weights, positive, negative in blocks():
-        bins = first_bins(bits.view(float)[:64])
+        bins = first_bins(np.sort(bits.view(float)[:64]))
         results = []
         for kernels in (NumpyKernels(), compiled):
             rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
@@ -150,10 +151,36 @@ def test_histograms_are_the_same(compiled):
         assert not marks[~rows.any(axis=1)].any()
 
 
+def test_occupied_bins_are_the_same(compiled):
+    """Also beside zero, at both ends, and with bins of one sign only."""
+    generator = np.random.default_rng(5)
+    for bits, labels, weights, positive, negative in blocks():
+        for sample in (bits.view(float)[:64], np.array([0.25, 0.5, 0.5]), np.array([-3.0, -1.0, -1.0]), np.zeros(2)):
+            bins = first_bins(np.sort(sample), int(generator.integers(2, 12)))
+            results = []
+            for kernels in (NumpyKernels(), compiled):
+                for dtype in (np.int32, np.int64):
+                    counts = Counts.zeros(2 * int(bins.half), len(weights) > 0, dtype, marked=True)
+                    columns = bits, labels, weights, positive, negative
+                    kernels.histogram(*columns, bins, counts.rows, counts.weight, marks=counts.marks)
+                    number, low, high, found = kernels.occupied(counts, bins)
+                    assert found.rows.dtype == np.int64
+                    assert (found.weight is found.rows) == (not len(weights))
+                    results.append((number, low, high, found.rows, found.weight, found.marks))
+            for one in results[1:]:
+                for reference, fast in zip(results[0], one, strict=True):
+                    np.testing.assert_array_equal(reference, fast)
+            number, low, high, rows = results[0][:4]
+            assert (np.diff(number) < 0).all()
+            assert (low <= high).all()
+            assert (high[1:] < low[:-1]).all()
+            assert (rows.sum(axis=1) > 0).all()
+
+
 def test_histograms_note_the_same_only_scores(compiled):
     """Of every bin: no score, the one that was seen in it, or several."""
     for bits, labels, weights, positive, negative in blocks():
-        bins = first_bins(bits.view(float)[:64], 8)
+        bins = first_bins(np.sort(bits.view(float)[:64]), 8)
         count = 2 * int(bins.half)
         results = []
         for kernels in (NumpyKernels(), compiled):
@@ -178,7 +205,7 @@ def test_histograms_note_the_same_only_scores(compiled):
 def test_tied_scores_have_a_bin_each():
     """Three decimals, zero too, of which a sample saw most."""
     scores = np.arange(1001) / 1000
-    bins = first_bins(np.random.default_rng(3).choice(scores, 4096))
+    bins = first_bins(np.sort(np.random.default_rng(3).choice(scores, 4096)))
     only = np.full(2 * int(bins.half), NONE)
     rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
     NumpyKernels().histogram(scores.view(np.int64), np.ones(1001, int), NO_WEIGHTS, 1, 0, bins, rows, rows, only)
@@ -288,7 +315,7 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
         monkeypatch.setattr(kernel, "_compiled", None)  # cannot be called
     kernels = module.CompiledKernels()
     bits, labels = np.array([0.5, 0.25, 0.5]).view(np.int64), np.array([1, 0, 1])
-    bins = first_bins(bits.view(float))
+    bins = first_bins(np.sort(bits.view(float)))
     rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
     kernels.histogram(bits, labels, NO_WEIGHTS, 1, 0, bins, rows, rows)
     assert rows.sum(axis=0).tolist() == [1, 2]

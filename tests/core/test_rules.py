@@ -317,7 +317,7 @@ def test_edges_without_positives_above_them_need_no_look(seed, monkeypatch):
                 asked.clear()
                 with using(kernels="numpy"):
                     found = judge(scores, objective)
-            for mine, theirs in zip(found, expected, strict=True):
+            for mine, theirs in zip(found._replace(accepted=None), expected._replace(accepted=None), strict=True):
                 np.testing.assert_array_equal(mine, theirs)
             positives = int(np.count_nonzero(rows[:, 1]))
             fewer = 2 * positives < size and not objective.constraints
@@ -684,7 +684,7 @@ def test_the_compiled_judge_is_asked_where_it_is_loaded(kernels_name, monkeypatc
         return answer
 
     monkeypatch.setattr(rules, "compiled_judge", lambda sizes: judged)
-    answer = (np.zeros(1),) * 5
+    answer = (*(np.zeros(1),) * 5, True)
     assert judge(entries, Objective(get_metric("am"))) is not None
     assert asked == [((True, True), rules.TIE, kernels_name == "compiled")]
     assert judge(entries, Objective(get_metric("f1"))).best is answer[0]
@@ -695,6 +695,24 @@ def test_the_compiled_judge_is_asked_where_it_is_loaded(kernels_name, monkeypatc
     assert len(ratios) == 1
     assert judge(entries, Objective(get_metric("mcc"))).winner[0] in (1, 3)
     assert len(asked) == 3
+
+
+def test_the_compiled_judge_counts_what_the_winner_accepts():
+    """The same rows as those above the edge, for one sample and for several."""
+    pytest.importorskip("numba")
+    random = np.random.default_rng(8)
+    for _ in range(50):
+        rows = random.integers(0, 3, (9, 2))
+        starts = np.array([0, 9]) if random.random() < 0.5 else np.array([0, 4, 9])
+        entries = Entries.scores(np.arange(90, 0, -10, dtype=np.uint64), rows, rows, starts=starts)
+        with using(kernels="compiled"):
+            verdict = judge(entries, Objective(get_metric("f1")))
+        fp, tp = entries.accepted_at(verdict.winner, np.arange(entries.samples))
+        np.testing.assert_array_equal(verdict.accepted, (fp, tp))
+        if entries.samples == 1:
+            given = rules.placed_one(entries, int(verdict.winner[0]), FLOAT, (int(fp[0]), int(tp[0])))
+            counted = rules.placed_one(entries, int(verdict.winner[0]), FLOAT)
+            assert repr(given) == repr(counted)
 
 
 def test_rounding_of_weights_makes_no_best_cut_of_several_samples():

@@ -1,4 +1,4 @@
-"""Work that nobody waits for."""
+"""Work on all cores, and work that nobody waits for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 import pytest
 
 from surecut.core import threads
-from surecut.core.threads import Background
+from surecut.core.threads import Background, on_each
 
 SUBMIT = Background.submit
 
@@ -50,3 +50,36 @@ def test_a_process_is_forked_when_the_work_under_way_is_done():
 def test_a_fork_does_not_wait_for_ever(monkeypatch):
     monkeypatch.setattr(threads, "LONGEST_PIECE", 0.01)
     assert fork_while(Background(), threading.Lock(), 1.0) == (False, False)
+
+
+def test_work_is_done_on_each_item_by_all_threads() -> None:
+    seen: set[int] = set()
+    together = threading.Barrier(3)
+
+    def work(item: int) -> int:
+        if item < 3:
+            together.wait(60)  # three threads have one of the first three items each
+        seen.add(threading.get_ident())
+        return item * item
+
+    assert on_each(work, range(20), 3) == [item * item for item in range(20)]
+    assert len(seen) == 3
+    assert on_each(work, [4], 8) == [16]
+
+
+@pytest.mark.parametrize("in_caller", [True, False])
+def test_an_error_in_one_thread_ends_the_work_of_all(in_caller: bool) -> None:
+    done: list[int] = []
+    caller, failed = threading.get_ident(), threading.Event()
+
+    def work(item: int) -> None:
+        if item < 2 and (threading.get_ident() == caller) == in_caller:
+            failed.set()
+            raise KeyError(item)
+        assert failed.wait(60)
+        time.sleep(0.05)
+        done.append(item)
+
+    with pytest.raises(KeyError):
+        on_each(work, range(1000), 2)
+    assert len(done) < 100

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 def cut_of(found: Found, sample: Sample) -> Cut:
     """The cut of a search of one sample."""
-    placed = rules.placed_one(found.entries, int(found.verdict.winner[0]), found.dtype)
-    return _cut_of(placed, float(found.verdict.value[0]), found.objective, sample)
+    verdict = found.verdict
+    accepted = None if verdict.accepted is None else (int(verdict.accepted[0][0]), int(verdict.accepted[1][0]))
+    placed = rules.placed_one(found.entries, int(verdict.winner[0]), found.dtype, accepted)
+    return _cut_of(placed, float(verdict.value[0]), found.objective, sample)
 
 
 def _cut_of(placed: Placed, value: float, objective: Objective, sample: Sample) -> Cut:

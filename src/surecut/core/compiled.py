@@ -10,12 +10,13 @@ No fastmath and no `parallel=True`: all passes over the rows must map alike, and
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 
-from surecut.core.counts import NO_MARKS
+from surecut.core.counts import NO_MARKS, Counts
 from surecut.core.kernels import (
     LOADING,
     NO_BINS,
@@ -26,6 +27,7 @@ from surecut.core.kernels import (
     Kernels,
     KeyRanges,
     NumpyKernels,
+    OccupiedBins,
     SortedRows,
 )
 from surecut.core.keys import (
@@ -35,6 +37,7 @@ from surecut.core.keys import (
     HALF_WORD,
     INFINITY,
     KEY_OF_INFINITY,
+    KEY_OF_MINUS_INFINITY,
     KEY_OF_MINUS_ZERO,
     LOW_WORD,
     MAGNITUDE,
@@ -164,6 +167,34 @@ def _histogram(
     return bits.size - known, nans, checksum
 
 
+def _occupied(rows: Any, sums: Any, bins: Any, number: Any, low: Any, high: Any, out: Any) -> Any:
+    """Numbers, ends and counts of the bins in which there are rows, descending; returns how many.
+
+    `sums` may be None.
+    """
+    smallest, _, shift, half = bins
+    out_rows, out_sums = out
+    found = np.uint64(0)
+    for b in range(half + half - 1, -1, -1):  # without a branch, which could not be predicted
+        number[found] = b
+        found += np.uint64((rows[b, 0] | rows[b, 1]) != 0)
+    width = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    lowest, highest = np.int64(0 if half > 1 else half), half + half - 1
+    for i in range(found):
+        b = number[i]
+        out_rows[i, 0], out_rows[i, 1] = rows[b, 0], rows[b, 1]
+        if sums is not None:
+            out_sums[i, 0], out_sums[i, 1] = sums[b, 0], sums[b, 1]
+        distance = np.uint64(smallest + (max(abs(b - half), np.int64(1)) << shift))
+        low[i] = SIGN + distance if b > half else SIGN - distance
+        high[i] = SIGN + distance - np.uint64(1) if b == half else low[i] + width
+        if b == lowest:
+            low[i] = KEY_OF_MINUS_INFINITY
+        if b == highest:
+            high[i] = KEY_OF_INFINITY - np.uint64(1)
+    return found
+
+
 def _inside(
     bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, spans: Any, buffer: Any, out: Any
 ) -> Any:
@@ -281,13 +312,14 @@ def _judge(
     needs: Any,
     tie: Any,
     out: Any,
-) -> None:
+) -> Any:
     """The rules of `rules.judge` for ratios of whole numbers.
 
     Values tie with the best one if they are less by no more than `tie` of it. `low`, `high` and `exact` are None where
-    all entries are scores, which hide nothing.
+    all entries are scores, which hide nothing. Returns whether no entry is unresolved.
     """
-    best_of, winner_of, value_of, unresolved, bound_of = out
+    is_final = True
+    (best_of, value_of, bound_of), (winner_of, fp_of, tp_of), unresolved = out
     for s in range(starts.size - 1):
         first, end = starts[s], starts[s + 1]
         negatives, positives = absent[s, 0], absent[s, 1]
@@ -295,7 +327,7 @@ def _judge(
             negatives += weight[i, 0]
             positives += weight[i, 1]
         best_of[s] = value_of[s] = bound_of[s] = -np.inf
-        winner_of[s] = first + s
+        winner_of[s], fp_of[s], tp_of[s] = first + s, 0, 0
         if (needs[0] and negatives == 0) or (needs[1] and positives == 0):
             continue
         n0, n1, n2, d0, d1, d2 = ratios[s, 0], ratios[s, 1], ratios[s, 2], ratios[s, 3], ratios[s, 4], ratios[s, 5]
@@ -307,53 +339,66 @@ def _judge(
             if i < end:
                 fp += weight[i, 0]
                 tp += weight[i, 1]
-        # values are computed again, since memory is slower
         best_of[s], least = best, best
         if best > -np.inf:
             least -= tie * abs(best)
-            tp, fp, edge, value = np.int64(0), np.int64(0), first, -np.inf
-            while value < least:
-                bottom = d0 + d1 * tp + d2 * fp
-                value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
-                if edge < end:
-                    fp += weight[edge, 0]
-                    tp += weight[edge, 1]
-                edge += 1
-            winner_of[s], value_of[s] = edge - 1 + s, value
-        if exact is not None:
-            peak, record, tp, fp = first, -np.inf, np.int64(0), np.int64(0)
-            for edge in range(first, end + 1):  # above an entry, or below the last one
-                bottom = d0 + d1 * tp + d2 * fp
-                value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
-                if value >= least and value > record:
-                    peak, record = edge, value
+        # values are computed again, since memory is slower
+        tp, fp, record = np.int64(0), np.int64(0), -np.inf
+        peak, peak_tp, peak_fp, may_tie = first, np.int64(0), np.int64(0), False
+        for edge in range(first, end + 1):  # above an entry, or below the last one
+            bottom = d0 + d1 * tp + d2 * fp
+            value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+            if value >= least and value > record:
+                if record == -np.inf:
+                    winner_of[s], fp_of[s], tp_of[s], value_of[s] = edge + s, fp, tp, value
+                    if exact is None:
+                        break
+                if exact is not None:
+                    if may_tie:  # entries since the last such edge turn out to lie above one
+                        for i in range(peak, edge):
+                            if low[i] < high[i] and weight[i, 0] + weight[i, 1] > 1:
+                                corner = peak_tp + weight[i, 1]
+                                bottom = d0 + d1 * corner + d2 * peak_fp
+                                bound = np.inf
+                                if bottom != 0:
+                                    bound = np.float64(n0 + n1 * corner + n2 * peak_fp) / np.float64(bottom)
+                                if bound >= least:
+                                    unresolved[i] = True
+                                    bound_of[s] = max(bound_of[s], bound)
+                            peak_fp += weight[i, 0]
+                            peak_tp += weight[i, 1]
+                        is_final, may_tie = False, False
+                    peak, peak_tp, peak_fp = edge, tp, fp
                     if edge > first and not exact[edge - 1]:
-                        unresolved[edge - 1] = True
+                        unresolved[edge - 1], is_final = True, False
                     if edge < end and not exact[edge]:
-                        unresolved[edge] = True
-                if edge < end:
-                    fp += weight[edge, 0]
-                    tp += weight[edge, 1]
-            tp, fp = np.int64(0), np.int64(0)
-            for i in range(first, end):
-                if low[i] < high[i] and weight[i, 0] + weight[i, 1] > 1:
-                    corner = tp + weight[i, 1]
-                    bottom = d0 + d1 * corner + d2 * fp
-                    bound = np.inf if bottom == 0 else np.float64(n0 + n1 * corner + n2 * fp) / np.float64(bottom)
-                    if (bound >= least) if i < peak else (bound > best):
-                        unresolved[i] = True
-                        bound_of[s] = max(bound_of[s], bound)
-                fp += weight[i, 0]
-                tp += weight[i, 1]
+                        unresolved[edge], is_final = True, False
+                record = value
+            if edge < end:
+                if exact is not None:  # noqa: SIM102  # numba leaves out what follows from this condition alone
+                    if low[edge] < high[edge] and weight[edge, 0] + weight[edge, 1] > 1:
+                        corner = tp + weight[edge, 1]
+                        bottom = d0 + d1 * corner + d2 * fp
+                        bound = np.inf if bottom == 0 else np.float64(n0 + n1 * corner + n2 * fp) / np.float64(bottom)
+                        if bound > best or (bound >= least and record == -np.inf):
+                            unresolved[edge], is_final = True, False
+                            bound_of[s] = max(bound_of[s], bound)
+                        elif bound >= least:
+                            may_tie = True
+                fp += weight[edge, 0]
+                tp += weight[edge, 1]
+    return is_final
 
 
-HISTOGRAM, INSIDE, CODES, RUNS, JUDGE = (_Kernel(one) for one in (_histogram, _inside, _codes, _runs, _judge))
+HISTOGRAM, OCCUPIED, INSIDE, CODES, RUNS, JUDGE = (
+    _Kernel(one) for one in (_histogram, _occupied, _inside, _codes, _runs, _judge)
+)
 """Compiled, or read from numba's cache, when they are first called."""
 
 
 def judge(
     entries: Entries, ratio: WholeRatio, needs: tuple[bool, bool], tie: float, waits: bool
-) -> tuple[NDArray[Any], ...] | None:
+) -> tuple[Any, ...] | None:
     """What `rules.judge` finds of a ratio of whole numbers; None while the kernel is not ready, unless it `waits`."""
     samples = entries.samples
     if samples == 1:
@@ -362,19 +407,17 @@ def judge(
         ratios = np.empty((samples, 6), dtype=np.int64)
         for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
             ratios[:, column] = coefficient
-    given: list[Any] = list(map(np.ascontiguousarray, (entries.starts, entries.weight, entries.absent)))
-    if entries.in_scores:
-        given += [None, None, None]
-    else:
-        given += map(np.ascontiguousarray, (entries.low, entries.high, entries.exact))
-    best, value, bound = np.empty((3, samples))
-    out = best, np.empty(samples, dtype=np.int64), value, np.zeros(len(entries), dtype=bool), bound
-    rest = ratios, needs, tie, out
+    given: list[Any] = [entries.starts, entries.weight, entries.absent]
+    given += [None, None, None] if entries.in_scores else [entries.low, entries.high, entries.exact]
+    given = [one if one is None or one.flags.c_contiguous else np.ascontiguousarray(one) for one in given]
+    (best, value, bound), (winner, fp, tp) = np.empty((3, samples)), np.empty((3, samples), dtype=np.int64)
+    unresolved = np.zeros(len(entries), dtype=bool)
+    rest = ratios, needs, tie, ((best, value, bound), (winner, fp, tp), unresolved)
     kind = tuple([one is not None and one.flags.writeable for one in given])
     if not waits and not JUDGE.is_ready(kind, lambda: (given[0][:1], *given[1:], *rest)):
         return None
-    JUDGE(*given, *rest)
-    return out
+    is_final = JUDGE(*given, *rest)
+    return best, winner, value, unresolved, bound, is_final, (fp, tp)
 
 
 class CompiledKernels(Kernels):
@@ -388,7 +431,11 @@ class CompiledKernels(Kernels):
     def __init__(self, waits: bool = False) -> None:
         super().__init__()
         self._waits = waits
-        self._in_numpy = NumpyKernels()
+
+    @cached_property
+    def _in_numpy(self) -> NumpyKernels:
+        """What takes the place of kernels that are not compiled yet."""
+        return NumpyKernels()
 
     def _labels(self, labels: Any, positive: Any, negative: Any) -> tuple[Any, Any, Any]:
         if labels.dtype in (np.int64, np.uint8):
@@ -426,6 +473,23 @@ class CompiledKernels(Kernels):
             return self._in_numpy.histogram(bits, labels, weights, positive, negative, bins, rows, sums, only, marks)
         found: tuple[int, int, int] = HISTOGRAM(bits, codes, weighted, *rest)
         return found
+
+    def occupied(self, counts: Counts, bins: FirstBins) -> OccupiedBins:
+        weighted = counts.weight is not counts.rows
+        size = len(counts.rows)
+        number, rows = np.empty(size + 1, dtype=np.int64), np.empty((size, 2), dtype=np.int64)
+        low, high = np.empty((2, size), dtype=np.uint64)
+        weight = np.empty((size if weighted else 0, 2))
+        given = counts.rows, counts.weight if weighted else None
+        rest = tuple(bins), number, low, high, (rows, weight)
+        kind = counts.rows.dtype, weighted
+        if not self._waits and not OCCUPIED.is_ready(kind, lambda: (*given, (*rest[0][:3], np.int64(0)), *rest[1:])):
+            return super().occupied(counts, bins)
+        counts.move(int(bins.half) - 1, int(bins.half))
+        found = OCCUPIED(*given, *rest)
+        number, low, high, rows = number[:found], low[:found], high[:found], rows[:found]
+        marks = counts.marks[number] if len(counts.marks) else NO_MARKS
+        return OccupiedBins(number, low, high, Counts(rows, weight[:found] if weighted else rows, marks))
 
     def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
         size = len(bits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,7 +166,10 @@ class Entries:
         if self.in_floats:
             return self.edges[position]
         above = self.weight[:position]
-        fp, tp = int(above[:, 0].sum()), int(above[:, 1].sum())
+        return self.with_accepted(int(above[:, 0].sum()), int(above[:, 1].sum()))
+
+    def with_accepted(self, fp: int, tp: int) -> Confusion:
+        """The confusion of the cut of the only sample that accepts so many rows of each class, of counts."""
         negatives, positives = self.totals[0].tolist()
         return Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp)
 
@@ -348,8 +351,15 @@ def concatenated(parts: Sequence[Entries]) -> Entries:
 
 
 def constant(value: Any, size: int) -> NDArray[Any]:
-    """An array of one value, that is not written to; a long one takes no memory."""
-    return np.full(size, value) if size <= MANY else np.broadcast_to(value, size)
+    """An array of one value, that is not written to and takes no memory."""
+    return _few_of(value)[:size] if size <= MANY else np.broadcast_to(value, size)
+
+
+@lru_cache(maxsize=8, typed=True)
+def _few_of(value: Any) -> NDArray[Any]:
+    few = np.full(MANY, value)
+    few.flags.writeable = False
+    return few
 
 
 def both_classes(rows: NDArray[Any]) -> NDArray[Any]:

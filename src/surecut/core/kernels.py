@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut.core.counts import NO_MARKS, range_of
+from surecut.core.counts import NO_MARKS, Counts, range_of
 from surecut.core.keys import (
     CLASS_BIT,
     INF,
@@ -104,13 +104,21 @@ class FirstBins(NamedTuple):
         return low, high
 
 
-def first_bins(sample: NDArray[np.float64], bits: int = 15) -> FirstBins:
-    """Bins that suit the scores of a sample, about 2**bits of each sign. Any sample gives right answers.
+class OccupiedBins(NamedTuple):
+    """First bins in which there are rows, descending: their numbers, lowest and highest keys, and counts of 64 bits."""
+
+    number: NDArray[np.int64]
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    counts: Counts
+
+
+def first_bins(ordered: NDArray[np.float64], bits: int = 15) -> FirstBins:
+    """Bins that suit the scores of a sample (ascending), about 2**bits of each sign. Any sample gives right answers.
 
     The window leaves out the sample's extremes, which would make it wide. Tied scores have no long tails, and should
     have a bin each: their window holds them all, down to a first bin for zero.
     """
-    ordered = np.sort(sample)
     signs = 2 if ordered[0] < 0 < ordered[-1] else 1
     magnitude = np.minimum(ordered.view(np.int64) & MAGNITUDE, LARGEST_FINITE)
     if ordered[0] < 0:
@@ -188,6 +196,12 @@ class Kernels(ABC):
         `only`, where it is not empty, says of each bin which one score was seen in it: its bits, `NONE` or `SEVERAL`.
         To `marks`, where they are not empty, what names the rows of each bin is added: `key_marks`.
         """
+
+    def occupied(self, counts: Counts, bins: FirstBins) -> OccupiedBins:
+        """The bins in which there are rows; the two beside zero are made one in `counts`."""
+        counts.move(int(bins.half) - 1, int(bins.half))
+        number = counts.occupied[::-1]
+        return OccupiedBins(number, *bins.ends(number), counts[number].widened())
 
     @abstractmethod
     def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ CLASS_BIT = np.int64(1)
 HALF_WORD = np.int64(32)
 LOW_WORD = np.int64(0xFFFF_FFFF)
 POSITIVE_MARK = np.int64(0x9E37_79B9)
+
+DOUBLE, BITS = struct.Struct("=d"), struct.Struct("=Q")
 
 HALF_KEY = np.uint64(32)
 POSITIVE_KEY = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -54,6 +57,17 @@ def scores_of_keys(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     bits |= SIGN
     bits ^= keys
     return bits.view(np.float64)
+
+
+def score_of_key(key: int) -> float:
+    """The score of one key, in plain numbers.
+
+    >>> score_of_key(int(ordered_keys(np.array([-0.25]))[0]))
+    -0.25
+    """
+    bits = key ^ int(SIGN) if key >> 63 else key ^ (2**64 - 1)
+    score: float = DOUBLE.unpack(BITS.pack(bits))[0]
+    return score
 
 
 def reaches(scores: Any, threshold: Any) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ import numpy as np
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
 from surecut.core.kernels import compiled_judge
-from surecut.core.keys import scores_of_keys
+from surecut.core.keys import score_of_key, scores_of_keys
 from surecut.core.settings import settings
 from surecut.metrics import NOISE, LinearFractionalMetric, Metric, WholeRatio
 
@@ -216,6 +216,10 @@ class Verdict(NamedTuple):
         Entries that may hide a better cut, or whose ends must be known to place a threshold.
     bound
         The most that a cut inside an entry can be worth, where one may be better than all edges; else −inf.
+    is_final
+        Whether no entry is unresolved.
+    accepted
+        Negatives and positives that the winner accepts, where the judge has counted them.
     """
 
     best: NDArray[np.float64]
@@ -223,6 +227,8 @@ class Verdict(NamedTuple):
     value: NDArray[np.float64]
     unresolved: NDArray[np.bool_]
     bound: NDArray[np.float64]
+    is_final: bool
+    accepted: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
 
 def judge(entries: Entries, objective: Objective) -> Verdict:
@@ -251,7 +257,7 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     unresolved = np.zeros(len(entries), dtype=bool)
     bound = np.full(entries.samples, -np.inf)
     value = np.where(values[chosen] == LOWEST, -np.inf, values[chosen])
-    verdict = Verdict(best, tried.edge(chosen), value, unresolved, bound)
+    verdict = Verdict(best, tried.edge(chosen), value, unresolved, bound, True)
     if entries.in_scores:
         return verdict
 
@@ -275,7 +281,7 @@ def judge(entries: Entries, objective: Objective) -> Verdict:
     ):
         beside = beside[exists]
         unresolved[beside[~entries.exact[beside]]] = True
-    return verdict
+    return verdict._replace(is_final=not unresolved.any())
 
 
 def _best_score(entries: Entries, objective: Objective, tried: Tried, defined: bool) -> Verdict:
@@ -285,7 +291,7 @@ def _best_score(entries: Entries, objective: Objective, tried: Tried, defined: b
     value = float(tried.values[chosen]) if best > LOWEST else -np.inf
     edge = chosen if tried.asked is None else int(tried.asked[chosen])
     nothing = np.zeros(len(entries), dtype=bool)
-    return Verdict(np.array([best]), np.array([edge]), np.array([value]), nothing, np.array([-np.inf]))
+    return Verdict(np.array([best]), np.array([edge]), np.array([value]), nothing, np.array([-np.inf]), True)
 
 
 class Tried(NamedTuple):
@@ -394,12 +400,15 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     return Placed(entries.edges_at(winner, sample), place(lower, upper, dtype), lower, upper)
 
 
-def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any]) -> Placed:
-    """The cut at an edge of the only sample, in plain numbers: what most calls come down to, without arrays of one."""
-    first, last = max(edge - 1, 0), min(edge, len(entries) - 1)
-    upper, lower = scores_of_keys(np.array([entries.low[first], entries.high[last]])).tolist()
-    upper, lower = upper if edge else math.inf, lower if edge == last else -math.inf
-    return Placed(entries.edge(edge), place(lower, upper, dtype), lower, upper)
+def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any], accepted: tuple[int, int] | None = None) -> Placed:
+    """The cut at an edge of the only sample, in plain numbers: what most calls come down to, without arrays of one.
+
+    `accepted` are the negatives and positives above it, for whoever has counted them.
+    """
+    upper = score_of_key(int(entries.low[edge - 1])) if edge else math.inf
+    lower = score_of_key(int(entries.high[edge])) if edge < len(entries) else -math.inf
+    confusion = entries.edge(edge) if accepted is None else entries.with_accepted(*accepted)
+    return Placed(confusion, place(lower, upper, dtype), lower, upper)
 
 
 def place(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Any:

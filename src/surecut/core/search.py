@@ -86,6 +86,12 @@ class Found:
         """Whether each sample has a cut that can be chosen."""
         return np.asarray(self.verdict.best > -np.inf)
 
+    @property
+    def is_defined(self) -> bool:
+        """Whether all samples have one; of one sample without arrays, since most calls ask for that."""
+        best = self.verdict.best
+        return bool(best[0] > -np.inf if len(best) == 1 else best.min(initial=0.0) > -np.inf)
+
     def placed(self) -> Placed:
         """The cut of each sample."""
         return rules.placed(self.entries, self.verdict.winner, self.dtype)
@@ -102,14 +108,15 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
         (objective.check if names is None else objective.check_each)(entries.totals)
     while True:
         verdicts = [rules.judge(entries, objective) for objective in objectives]
-        unresolved = reduce(np.logical_or, (verdict.unresolved for verdict in verdicts))
-        if not source.refines or not unresolved.any():
+        unresolved = [verdict.unresolved for verdict in verdicts if not verdict.is_final]
+        if not unresolved or not source.refines:
             break
-        entries = _refined(source, entries, unresolved)
+        entries = _refined(source, entries, reduce(np.logical_or, unresolved))
     found = [Found(entries, *pair, source.dtype) for pair in zip(objectives, verdicts, strict=True)]
-    if source.refines and not all(one.verdict.best.min(initial=0.0) > -np.inf for one in found):
+    if source.refines:
         for one in found:
-            _require_feasible(source, one, names)
+            if not one.is_defined:
+                _require_feasible(source, one, names)
     return found
 
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,9 @@ from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+SAMPLED = 4096
+"""Of so many rows all scores are looked at to choose bins."""
 
 MINUS_ZERO = np.array(-0.0).view(np.int64)
 
@@ -95,10 +98,10 @@ class ArraySource(RowSource):
 
         Where scores are tied, the first look tells those that have a bin of their own: such a bin's ends are its score.
         """
-        sample = np.sort(self._sample())
+        ordered = np.sort(self._sample())
         bits = min(self.settings.first_bits, max(10, self.scores.size.bit_length() - 5))  # few rows need few bins
-        bins = first_bins(sample, bits)
-        tied = are_tied(sample)
+        bins = first_bins(ordered, bits)
+        tied = are_tied(ordered)
         small = np.int32 if self.scores.size < 2**31 else np.int64  # what is small stays in cache
 
         def work(blocks: Iterator[slice]) -> tuple[Counts, Any, int, int, int]:
@@ -117,14 +120,12 @@ class ArraySource(RowSource):
         if any(part[3] for part in parts):
             self.require_no_nan()
         counts = functools.reduce(operator.iadd, [part[0] for part in parts])
-        counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = counts.occupied[::-1]
-        low, high = bins.ends(occupied)
+        number, low, high, counts = self.kernels.occupied(counts, bins)
         if tied:
-            score = _agreed([part[1] for part in parts], int(bins.half))[occupied].view(np.float64)
+            score = _agreed([part[1] for part in parts], int(bins.half))[number].view(np.float64)
             alone = ~np.isnan(score)
             low[alone] = high[alone] = ordered_keys(score[alone])
-        return Histogram(low, high, counts[occupied].widened(), sum(part[4] for part in parts) % 2**64)
+        return Histogram(low, high, counts, sum(part[4] for part in parts) % 2**64)
 
     def count_parts(self, parts: Parts, keep: bool) -> Counts:
         def work(blocks: Iterator[slice]) -> tuple[list[FoundRows], Counts]:
@@ -181,8 +182,9 @@ class ArraySource(RowSource):
 
     def _sample(self) -> NDArray[np.float64]:
         """Some scores from all over."""
-        starts = np.linspace(0, len(self) - 64, 64).astype(np.int64) if len(self) > 4096 else [0]
-        return as_doubles(np.concatenate([self.scores[start : start + 64] for start in starts]))
+        if len(self) <= SAMPLED:
+            return as_doubles(self.scores)
+        return as_doubles(self.scores[_sampled(len(self))])
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
         scores = self.kernels.doubles(self.scores[block])
@@ -243,6 +245,14 @@ class PooledSource(ArraySource):
         labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
         weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
         return scores.view(np.int64), labels, weights
+
+
+@lru_cache(maxsize=16)
+def _sampled(rows: int) -> NDArray[np.intp]:
+    """Positions all over some rows, in runs of neighbours; few rows need fewer."""
+    runs = min(64, max(16, rows >> 14))
+    starts = np.arange(runs) * ((rows - 64) // (runs - 1))
+    return (starts[:, None] + np.arange(64)).reshape(-1)
 
 
 def _blocks(start: int, end: int, size: int) -> Iterator[slice]:

@@ -210,7 +210,7 @@ class BatchSource(RowSource):
     def histogram(self) -> Histogram:
         blocks = [self._block(batch)[0] for batch in self._head]
         scores = _spread(np.concatenate([as_doubles(block.scores) for block in blocks]))
-        bins = first_bins(scores, self.settings.first_bits)
+        bins = first_bins(np.sort(scores), self.settings.first_bits)
         window = self._guess(blocks, bins)
 
         def work(found: Findings, batch: pa.RecordBatch) -> None:
@@ -235,12 +235,9 @@ class BatchSource(RowSource):
         self._check(found)
         self._seen = found.seen
         self.kept = None if window is None else window.kept(found.kept)
-        counts = found.counts
-        counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = counts.occupied[::-1]
-        low, high = bins.ends(occupied)
-        self._marks = RowMarks(low[::-1], high[::-1], counts.marks[occupied[::-1]])
-        return Histogram(low, high, counts[occupied], found.checksum % 2**64)
+        _, low, high, counts = self._kernels.occupied(found.counts, bins)
+        self._marks = RowMarks(low[::-1], high[::-1], counts.marks[::-1])
+        return Histogram(low, high, counts, found.checksum % 2**64)
 
     def count_parts(self, parts: Parts, keep: bool) -> Counts:
         ranges = KeyRanges.of(parts.low, parts.high)
@@ -401,12 +398,10 @@ class BatchSource(RowSource):
         codes = self._label.positive, self._label.negative
         for block in blocks:
             self._kernels.histogram(*block.columns, *codes, bins, counts.rows, counts.weight)
-        counts.move(int(bins.half) - 1, int(bins.half))
-        occupied = counts.occupied[::-1]
-        if not len(occupied) or not self.objectives:
+        _, low, high, counts = self._kernels.occupied(counts, bins)
+        if not len(low) or not self.objectives:
             return None
-        counts = counts[occupied]
-        entries = Entries.of(*bins.ends(occupied), counts.rows, counts.weight)
+        entries = Entries.of(low, high, counts.rows, counts.weight)
         ranges = []
         for objective in self.objectives:
             try:

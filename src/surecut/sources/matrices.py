@@ -301,7 +301,7 @@ class BinnedColumns:
     def _bins_for(self, scores: NDArray[Any]) -> FirstBins:
         """Bins that suit a label."""
         bits = self._settings.label_bits or min(MOST_BITS, max(2, (len(scores) // ROWS_PER_BIN).bit_length()))
-        return first_bins(as_doubles(scores[:: 1 + len(scores) // self._settings.label_sample]), bits)
+        return first_bins(np.sort(as_doubles(scores[:: 1 + len(scores) // self._settings.label_sample])), bits)
 
     def refine(self, wide: Entries) -> Entries:
         """Open groups of bins; then collect the rows in bins."""
