@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from surecut._inputs import as_doubles
 from surecut.core import kernels as core_kernels
 from surecut.core.counts import Counts
 from surecut.core.kernels import NONE, SEVERAL, KeyRanges, NumpyKernels, first_bins
@@ -228,6 +229,33 @@ def test_the_rows_inside_some_ranges_are_the_same(compiled, count):
         inside &= weights > 0 if len(weights) else True
         for column, found in zip((keys, labels == positive, weights), results[0], strict=True):
             np.testing.assert_array_equal(found, column[inside] if len(column) else column)
+
+
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 20_000])
+def test_float32_scores_are_those_in_float64(kernels, size):
+    """Converted piece by piece or all at once, +inf, −0 and denormals too; of NaN the number counts."""
+    generator = np.random.default_rng(size)
+    scores = generator.normal(size=size).astype(np.float32)
+    special = np.float32([np.inf, -np.inf, -0.0, 0.0, 1e-45, -1e-45, 3.4028235e38, 1e-38])
+    scores[::7] = generator.choice(special, len(scores[::7]))
+    labels, doubles = generator.integers(0, 3, size), as_doubles(scores)
+    weights = generator.integers(0, 3, size) / 2
+    bins, ends = first_bins(np.sort(doubles)), ordered_keys(np.unique(doubles))
+    low, high = ends[::50], ends[np.minimum(np.arange(0, len(ends), 50) + 25, len(ends) - 1)]
+    for weight in (NO_WEIGHTS, weights):
+        results = []
+        for column in (kernels.column(scores), doubles.view(np.int64)):
+            rows = np.zeros((2 * int(bins.half), 2), dtype=np.int64)
+            sums = np.zeros(rows.shape) if len(weight) else rows
+            only = np.full(len(rows), NONE)
+            found = kernels.histogram(column, labels, weight, 1, 0, bins, rows, sums, only)
+            inside = kernels.inside(column, labels, weight, 1, KeyRanges.of(low, high))
+            results.append((*map(int, found[:2]), int(found[2]) % 2**64, rows, sums, only, *inside))
+        for narrow, wide in zip(*results, strict=True):
+            np.testing.assert_array_equal(narrow, wide)
+    scores[::5] = np.nan
+    found = kernels.histogram(kernels.column(scores), labels, NO_WEIGHTS, 1, 0, bins, rows, rows)
+    assert int(found[1]) == len(scores[::5])
 
 
 def test_a_range_that_ends_below_zero_does_not_hold_zero(kernels):

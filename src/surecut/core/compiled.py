@@ -59,9 +59,12 @@ PIECE = 1 << 14
 rows vectorise: an index that is a plain loop variable needs no check for being negative, and neither does an unsigned
 one."""
 
+LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)
+
 LOOK = 1 << 12
 GROUP = 8
-"""In pieces of `LOOK` rows, `GROUP` flags of one byte each are looked at as one word."""
+"""In pieces of `LOOK` rows, `GROUP` flags of one byte each are looked at as one word, and float32 scores are converted,
+since these pieces stay in the first cache."""
 
 
 class _Kernel:
@@ -106,6 +109,8 @@ class _Kernel:
 
 def _histogram(
     bits: Any,
+    doubles: Any,
+    narrow: Any,
     labels: Any,
     weights: Any,
     positive: Any,
@@ -119,13 +124,21 @@ def _histogram(
 ) -> tuple[Any, Any, Any]:
     """`buffer` is for a piece; `out` holds two counts (and two sums) per bin; what follows, and `weights`, may be None.
 
+    `narrow` are float32 scores, or None. With them, `bits` and `doubles` are a buffer for a piece, seen in two ways.
     `weight_bits` are for `marks` only.
     """
     smallest, largest, shift, half = bins
     rows, sums = out
     known, nans, checksum = np.int64(0), np.int64(0), np.int64(0)
-    for start in range(0, bits.size, PIECE):
-        score, label = bits[start : start + PIECE], labels[start : start + PIECE]
+    piece = PIECE if narrow is None else LOOK
+    for start in range(0, labels.size, piece):
+        label = labels[start : start + piece]
+        if narrow is None:
+            score = bits[start : start + piece]
+        else:
+            score, single = bits[: label.size], narrow[start : start + piece]
+            for i in range(single.size):
+                doubles[i] = LARGEST_SINGLE if single[i] > LARGEST_SINGLE else single[i]
         for i in range(score.size):
             is_positive = np.int64(label[i] == positive)
             known += is_positive | np.int64(label[i] == negative)
@@ -164,7 +177,7 @@ def _histogram(
                 mark *= SECOND_FACTOR
                 if weights is None or weights[start + i] > 0:
                     marks[buffer[i] >> np.uint32(1)] += mark
-    return bits.size - known, nans, checksum
+    return labels.size - known, nans, checksum
 
 
 def _occupied(rows: Any, sums: Any, bins: Any, number: Any, low: Any, high: Any, out: Any) -> Any:
@@ -196,19 +209,35 @@ def _occupied(rows: Any, sums: Any, bins: Any, number: Any, low: Any, high: Any,
 
 
 def _inside(
-    bits: Any, scores: Any, labels: Any, weights: Any, positive: Any, ranges: Any, spans: Any, buffer: Any, out: Any
+    bits: Any,
+    doubles: Any,
+    narrow: Any,
+    labels: Any,
+    weights: Any,
+    positive: Any,
+    ranges: Any,
+    spans: Any,
+    buffer: Any,
+    out: Any,
 ) -> Any:
     """Most scores are outside: flag those that are not, find the groups of flags that are not empty, open these.
 
     None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the
     rows to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges,
-    or without weight, are dropped afterwards. Weights may be None, and so may spans, where there is only one.
+    or without weight, are dropped afterwards. Weights may be None, and so may spans, where there is only one; `narrow`,
+    `bits` and `doubles` are as in `_histogram`.
     """
     (low, high, lowest, highest), (flags, words, groups, rows) = ranges, buffer
     keys, classes, found_weights = out
     near = np.uint64(0)
-    for start in range(0, scores.size, LOOK):
-        score, bit, label = scores[start : start + LOOK], bits[start : start + LOOK], labels[start : start + LOOK]
+    for start in range(0, labels.size, LOOK):
+        label = labels[start : start + LOOK]
+        if narrow is None:
+            score, bit = doubles[start : start + LOOK], bits[start : start + LOOK]
+        else:
+            score, bit, single = doubles[: label.size], bits[: label.size], narrow[start : start + LOOK]
+            for i in range(single.size):
+                score[i] = LARGEST_SINGLE if single[i] > LARGEST_SINGLE else single[i]
         if spans is None:
             for i in range(score.size):
                 flags[i] = (score[i] >= lowest) & (score[i] <= highest)
@@ -437,6 +466,13 @@ class CompiledKernels(Kernels):
         """What takes the place of kernels that are not compiled yet."""
         return NumpyKernels()
 
+    def _scores(self, column: Any) -> tuple[Any, Any, Any]:
+        """Scores as float64 in two views, or a buffer for a piece of them; and float32 scores, if they are."""
+        if column.dtype == np.int64:
+            return column, column.view(np.float64), None
+        buffer = self.buffers.array("piece", LOOK, np.float64)
+        return buffer.view(np.int64), buffer, column
+
     def _labels(self, labels: Any, positive: Any, negative: Any) -> tuple[Any, Any, Any]:
         if labels.dtype in (np.int64, np.uint8):
             return labels, positive, negative
@@ -467,11 +503,12 @@ class CompiledKernels(Kernels):
         codes, *classes = self._labels(labels, positive, negative)
         marked = marks if len(marks) else None
         weight_bits = None if weighted is None or marked is None else weights.view(np.uint64)
+        columns = *self._scores(bits), codes, weighted
         rest = *classes, tuple(bins), buffer, out, noted, marked, weight_bits
-        kind = (*_kind(bits, codes, weighted), rows.dtype, sums.dtype, noted is None, marked is None)
-        if not self._waits and not HISTOGRAM.is_ready(kind, lambda: (*_nothing(bits, codes, weighted), *rest)):
+        kind = (*_kind(*columns), rows.dtype, sums.dtype, noted is None, marked is None)
+        if not self._waits and not HISTOGRAM.is_ready(kind, lambda: (*_nothing(*columns), *rest)):
             return self._in_numpy.histogram(bits, labels, weights, positive, negative, bins, rows, sums, only, marks)
-        found: tuple[int, int, int] = HISTOGRAM(bits, codes, weighted, *rest)
+        found: tuple[int, int, int] = HISTOGRAM(*columns, *rest)
         return found
 
     def occupied(self, counts: Counts, bins: FirstBins) -> OccupiedBins:
@@ -517,7 +554,7 @@ class CompiledKernels(Kernels):
         copied = self.buffers.array("weights", len(weights), np.float64)
         weighted = weights if len(weights) else None
         given, marked = self._labels(labels, positive, positive)[:2]
-        columns = bits, bits.view(np.float64), given, weighted
+        columns = *self._scores(bits), given, weighted
         spans = None if len(ranges.spans) == 1 else _four(ranges.spans)
         buffer = flags, flags.view(np.uint64), groups, rows
         rest = marked, tuple(ranges[:4]), spans, buffer, (keys, classes, copied)

@@ -6,7 +6,8 @@ are made of leading bits, so that their widths grow with the scores: outliers, d
 place without a look at the range.
 
 All kernels take one block of rows and add what they find to arrays of the caller's. `bits` is the block's float64
-scores seen as int64; `weights` is empty where rows are not weighted; rows of weight zero count as absent.
+scores seen as int64, or its float32 scores as they are: `Kernels.column` gives either. `weights` is empty where rows
+are not weighted; rows of weight zero count as absent.
 """
 
 from __future__ import annotations
@@ -177,6 +178,14 @@ class Kernels(ABC):
             return np.ascontiguousarray(scores)
         return as_doubles(scores, self.buffers.array("doubles", scores.size, np.float64).reshape(scores.shape))
 
+    def column(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Scores as kernels take them: float32 as they are, others as float64 seen as int64."""
+        return np.ascontiguousarray(scores) if scores.dtype == np.float32 else self.doubles(scores).view(np.int64)
+
+    def bits_of(self, column: NDArray[Any]) -> NDArray[np.int64]:
+        """What `column` gave as float64 seen as int64."""
+        return column if column.dtype == np.int64 else self.doubles(column).view(np.int64)
+
     @abstractmethod
     def histogram(
         self,
@@ -260,27 +269,29 @@ class NumpyKernels(Kernels):
         only: Any = NO_BINS,
         marks: Any = NO_MARKS,
     ) -> tuple[int, int, int]:
-        is_positive = labels == positive
+        bits, is_positive = self.bits_of(bits), labels == positive
         invalid = len(labels) - int(np.count_nonzero(is_positive))
         if negative != positive:
             invalid -= int(np.count_nonzero(labels == negative))
         nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
         if len(weights):
             bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
-        part, other = (self.buffers.array(name, len(bits), np.int64) for name in ("part", "other"))
-        np.bitwise_and(bits, MAGNITUDE, out=part)
-        np.maximum(part, bins.smallest, out=part)
-        np.minimum(part, bins.largest, out=part)
+        part, other, classes = (self.buffers.array(name, len(bits), np.int64) for name in ("part", "other", "classes"))
+        np.copyto(classes, is_positive)
+        has_signs = bits.min(initial=0) < 0
+        magnitude = np.bitwise_and(bits, MAGNITUDE, out=part) if has_signs else bits
+        np.clip(magnitude, bins.smallest, bins.largest, out=part)
         part -= bins.smallest
         part >>= bins.shift
-        part ^= np.right_shift(bits, SIGN_SHIFT, out=other)
+        if has_signs:
+            part ^= np.right_shift(bits, SIGN_SHIFT, out=other)
         part += bins.half
         if len(only):
             _note_scores(part, bits, only, other)
         if len(marks):
             np.add.at(marks, part, key_marks(ordered_keys(bits.view(np.float64)), is_positive, weights))
-        add_counts(part, is_positive, weights, rows, sums)
-        return invalid, nans, int(row_marks(bits, is_positive, (part, other)).sum(dtype=np.uint64))
+        add_counts(part, classes, weights, rows, sums)
+        return invalid, nans, int(row_marks(bits, classes, (part, other)).sum(dtype=np.uint64))
 
     def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
         is_positive = labels == positive
@@ -292,7 +303,7 @@ class NumpyKernels(Kernels):
         return SortedRows(keys, rows, positives, len(labels) - valid, int(nans), checksum(bits, is_positive))
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
-        scores, (low, high, lowest, highest, _) = bits.view(np.float64), ranges
+        scores, (low, high, lowest, highest, _) = self.bits_of(bits).view(np.float64), ranges
         where = np.flatnonzero((scores >= lowest) & (scores <= highest))
         if len(weights):
             where = where[weights[where] > 0]

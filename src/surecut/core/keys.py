@@ -90,8 +90,11 @@ def checksum(bits: NDArray[np.int64], is_positive: NDArray[np.bool_]) -> int:
     return int(row_marks(bits, is_positive).sum(dtype=np.uint64))
 
 
-def row_marks(bits: NDArray[np.int64], is_positive: NDArray[np.bool_], buffers: Any = None) -> NDArray[np.uint64]:
-    """What each row adds to the checksum; `buffers` are two arrays of their shape to work in."""
+def row_marks(bits: NDArray[np.int64], is_positive: NDArray[Any], buffers: Any = None) -> NDArray[np.uint64]:
+    """What each row adds to the checksum; `buffers` are two arrays of their shape to work in.
+
+    Classes are booleans, or 0 and 1 in 64 bits, which is quicker.
+    """
     mixed, mark = np.empty((2, *bits.shape), dtype=np.int64) if buffers is None else buffers
     np.right_shift(bits, HALF_WORD, out=mixed)
     mixed ^= bits

@@ -63,8 +63,8 @@ class ArraySource(RowSource):
     @property
     def rows_at_once(self) -> int:
         """Rows in a block."""
-        as_they_are = self.kernels.reads_once and self.scores.dtype == np.float64 and self.scores.flags.c_contiguous
-        return self.settings.block * (self.settings.blocks_at_once if as_they_are else 1)
+        as_they_are = self.scores.dtype in (np.float64, np.float32) and self.scores.flags.c_contiguous
+        return self.settings.block * (self.settings.blocks_at_once if self.kernels.reads_once and as_they_are else 1)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -187,10 +187,9 @@ class ArraySource(RowSource):
         return as_doubles(self.scores[_sampled(len(self))])
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = self.kernels.doubles(self.scores[block])
         labels = np.ascontiguousarray(self.labels.codes[block])
         weights = np.ascontiguousarray(self.weights[block]) if self.weighted else NO_WEIGHTS
-        return scores.view(np.int64), labels, weights
+        return self.kernels.column(self.scores[block]), labels, weights
 
     def _on_all_cores(self, work: Callable[[Iterator[slice]], Any]) -> list[Any]:
         """Run `work` on as many shares of the blocks as there are workers.
@@ -241,10 +240,9 @@ class PooledSource(ArraySource):
         return as_doubles(self.scores[some][:, :: 1 + self.scores.shape[1] // 64].reshape(-1))
 
     def _columns(self, block: slice) -> tuple[Any, Any, Any]:
-        scores = self.kernels.doubles(self.scores[block]).reshape(-1)
         labels = np.ascontiguousarray(self.labels.codes[block]).reshape(-1)
         weights = np.repeat(self.weights[block], self.scores.shape[1]) if self.weighted else NO_WEIGHTS
-        return scores.view(np.int64), labels, weights
+        return self.kernels.column(self.scores[block]).reshape(-1), labels, weights
 
 
 @lru_cache(maxsize=16)
