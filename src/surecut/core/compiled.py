@@ -22,7 +22,6 @@ from surecut.core.kernels import (
     NO_BINS,
     NONE,
     SEVERAL,
-    SPANS,
     FirstBins,
     Kernels,
     KeyRanges,
@@ -49,8 +48,6 @@ from surecut.core.keys import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from surecut.core.entries import Entries
     from surecut.metrics import WholeRatio
 
@@ -216,7 +213,7 @@ def _inside(
     weights: Any,
     positive: Any,
     ranges: Any,
-    spans: Any,
+    cells: Any,
     buffer: Any,
     out: Any,
 ) -> Any:
@@ -224,10 +221,10 @@ def _inside(
 
     None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the
     rows to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges,
-    or without weight, are dropped afterwards. Weights may be None, and so may spans, where there is only one; `narrow`,
-    `bits` and `doubles` are as in `_histogram`.
+    or without weight, are dropped afterwards. Weights and cells may be None; `narrow`, `bits` and `doubles` are as in
+    `_histogram`.
     """
-    (low, high, lowest, highest), (flags, words, groups, rows) = ranges, buffer
+    (low, high, lowest, highest), (flags, words, groups, rows, places) = ranges, buffer
     keys, classes, found_weights = out
     near = np.uint64(0)
     for start in range(0, labels.size, LOOK):
@@ -238,14 +235,19 @@ def _inside(
             score, bit, single = doubles[: label.size], bits[: label.size], narrow[start : start + LOOK]
             for i in range(single.size):
                 score[i] = LARGEST_SINGLE if single[i] > LARGEST_SINGLE else single[i]
-        if spans is None:
+        if cells is not None:
+            is_hit, _, base, shift = cells
+            last = np.uint64(is_hit.size - 1)
+            for i in range(score.size):
+                key = np.uint64(bit[i]) ^ (np.uint64(bit[i] >> SIGN_SHIFT) | SIGN)
+                key = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+                place = (key - base) >> shift
+                places[i] = last if place > last else place
+            for i in range(score.size):
+                flags[i] = is_hit[places[i]]
+        else:
             for i in range(score.size):
                 flags[i] = (score[i] >= lowest) & (score[i] <= highest)
-        else:
-            (a, b), (c, d), (e, f), (g, h) = spans
-            for i in range(score.size):
-                one = ((score[i] >= a) & (score[i] <= b)) | ((score[i] >= c) & (score[i] <= d))
-                flags[i] = one | ((score[i] >= e) & (score[i] <= f)) | ((score[i] >= g) & (score[i] <= h))
         count = (score.size + GROUP - 1) // GROUP
         for i in range(score.size, count * GROUP):
             flags[i] = False
@@ -270,14 +272,23 @@ def _inside(
     found = np.uint64(0)
     for n in range(near):
         first, last = 0, low.size
-        while last - first > 1:
-            middle = (first + last) >> 1
-            if low[middle] <= keys[n]:
-                first = middle
-            else:
-                last = middle
+        if cells is not None:
+            _, firsts, base, shift = cells
+            first = firsts[(keys[n] - base) >> shift]
+            while high[first] < keys[n]:
+                first += 1
+                if first == last:
+                    break
+            first = min(first, last - 1)
+        else:
+            while last - first > 1:
+                middle = (first + last) >> 1
+                if low[middle] <= keys[n]:
+                    first = middle
+                else:
+                    last = middle
         keys[found], classes[found] = keys[n], classes[n]
-        belongs = keys[n] <= high[first]
+        belongs = (low[first] <= keys[n]) & (keys[n] <= high[first])
         if weights is not None:
             found_weights[found] = found_weights[n]
             belongs &= found_weights[n] > 0
@@ -555,20 +566,15 @@ class CompiledKernels(Kernels):
         weighted = weights if len(weights) else None
         given, marked = self._labels(labels, positive, positive)[:2]
         columns = *self._scores(bits), given, weighted
-        spans = None if len(ranges.spans) == 1 else _four(ranges.spans)
-        buffer = flags, flags.view(np.uint64), groups, rows
-        rest = marked, tuple(ranges[:4]), spans, buffer, (keys, classes, copied)
-        kind = (*_kind(*columns), spans is None)
+        cells = None if ranges.cells is None else tuple(ranges.cells)
+        places = self.buffers.array("places", LOOK, np.uint32)
+        buffer = flags, flags.view(np.uint64), groups, rows, places
+        rest = marked, tuple(ranges[:4]), cells, buffer, (keys, classes, copied)
+        kind = (*_kind(*columns), cells is None)
         if not self._waits and not INSIDE.is_ready(kind, lambda: (*_nothing(*columns), *rest)):
             return self._in_numpy.inside(bits, labels, weights, positive, ranges)
         found = INSIDE(*columns, *rest)
         return keys[:found].copy(), classes[:found].copy(), copied[:found].copy()
-
-
-def _four(spans: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
-    """Up to four spans as just four, the last one again and again."""
-    ends = [(low, high) for low, high in spans.tolist()]
-    return tuple(ends[min(i, len(ends) - 1)] for i in range(SPANS))
 
 
 def _kind(*columns: Any) -> tuple[Any, ...]:

@@ -53,8 +53,11 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 
 NO_BINS = np.empty(0, dtype=np.int64)
 
-SPANS = 4
-"""So many spans of ranges every score is compared with."""
+LOOSE = 4
+"""Where all ranges together are so many times narrower than what lies between their ends, they lie far apart."""
+
+CELL_BITS = 13
+"""2**CELL_BITS cells at most, of a byte each, stay in the first cache."""
 
 ROWS_OF_A_CALL = 10_000
 """Rows that NumPy reads in the time that a call takes anyway."""
@@ -221,18 +224,45 @@ class Kernels(ABC):
         """Key, class and weight of the rows that lie in some ranges of keys."""
 
 
+class KeyCells(NamedTuple):
+    """Equal cells of keys from `base` on, 2**shift wide, that tell quickly in which of some ranges a key is, if in any.
+
+    Attributes
+    ----------
+    is_hit
+        Whether a cell holds a part of a range; the last one stands for all keys outside.
+    first
+        The first range that may hold a key of the cell.
+    """
+
+    is_hit: NDArray[np.bool_]
+    first: NDArray[np.int64]
+    base: np.uint64
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyCells:
+        base = low[0]
+        shift = np.uint64(max(0, int(high[-1] - base).bit_length() - CELL_BITS))
+        begun, ended = np.zeros((2, int((high[-1] - base) >> shift) + 2), dtype=np.int64)
+        np.add.at(begun, ((low - base) >> shift).view(np.int64), 1)
+        np.add.at(ended, ((high - base) >> shift).view(np.int64) + 1, 1)
+        first = np.cumsum(ended)
+        return cls(np.cumsum(begun) > first, first, base, shift)
+
+
 class KeyRanges(NamedTuple):
     """Some ranges of keys (ascending, ends inclusive, none touches another), and the scores between which they lie.
 
-    Scores can be compared with `lowest` and `highest` before they have keys, and where ranges lie far apart with the
-    ends of a few `spans`, each of which holds some of them. No score has the key of −0; the last key stands for +inf.
+    Scores can be compared with `lowest` and `highest` before they have keys. Where ranges lie far apart, there are
+    `cells`. No score has the key of −0; the last key stands for +inf.
     """
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
     lowest: np.float64
     highest: np.float64
-    spans: NDArray[np.float64]
+    cells: KeyCells | None
 
     @classmethod
     def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyRanges:
@@ -240,15 +270,12 @@ class KeyRanges(NamedTuple):
         if len(low) > 1:
             apart = high[:-1] + np.uint64(1) != low[1:]
             low, high = low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]
-        first = np.zeros(1, dtype=np.intp)
-        if len(low) > 1:
-            gaps = np.argsort(low[1:] - high[:-1])[1 - SPANS :] + 1
-            first = np.concatenate((first, np.sort(gaps)))
-        ends = np.stack((low[first], high[np.append(first[1:], len(low)) - 1]), axis=1)
-        ends[:, 1] -= ends[:, 1] == KEY_OF_MINUS_ZERO
-        spans = scores_of_keys(ends)
-        spans[-1, 1] = INF if spans[-1, 1] == LARGEST else spans[-1, 1]
-        return cls(np.ascontiguousarray(low), np.ascontiguousarray(high), spans[0, 0], spans[-1, 1], spans)
+        ends = np.array([low[0], high[-1] - np.uint64(high[-1] == KEY_OF_MINUS_ZERO)])
+        lowest, highest = scores_of_keys(ends)
+        low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        width = (high - low).sum(dtype=np.float64) + len(low)
+        cells = KeyCells.of(low, high) if len(low) > 1 and float(high[-1] - low[0]) > LOOSE * width else None
+        return cls(low, high, lowest, INF if highest == LARGEST else highest, cells)
 
 
 class NumpyKernels(Kernels):
@@ -303,7 +330,7 @@ class NumpyKernels(Kernels):
         return SortedRows(keys, rows, positives, len(labels) - valid, int(nans), checksum(bits, is_positive))
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
-        scores, (low, high, lowest, highest, _) = self.bits_of(bits).view(np.float64), ranges
+        scores, (low, high, lowest, highest, *_) = self.bits_of(bits).view(np.float64), ranges
         where = np.flatnonzero((scores >= lowest) & (scores <= highest))
         if len(weights):
             where = where[weights[where] > 0]
