@@ -175,22 +175,20 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight")
         raise ValueError(
             f"{name} must hold one weight per row: {counted(rows, 'row')}, {counted(len(weights), 'weight')}"
         )
-    highest = weights.max()
-    if not (weights.min() >= 0 and highest < np.inf):  # NaN is neither
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = weights.sum()
+    if total < np.inf and weights.min() >= 0:  # NaN is neither
+        if total > 0:
+            return weights
+        raise ValueError(f"{name} is zero in {all_of(rows, 'row')}: nothing is left to tune on")
+    if not (weights.min() >= 0 and weights.max() < np.inf):
         valid = (weights >= 0) & (weights < np.inf)
         position = int(valid.argmin())
         raise ValueError(
             f"{name} must be finite and not negative, got {weights[position]!s} at position {position} "
             f"({counted(int(rows - valid.sum()), 'such row')})"
         )
-    if highest == 0:
-        raise ValueError(f"{name} is zero in {all_of(rows, 'row')}: nothing is left to tune on")
-    with np.errstate(over="ignore"):
-        if np.isinf(weights.sum()):
-            raise ValueError(
-                f"{name} adds up to more than a float holds, got weights up to {weights.max():g}: scale it"
-            )
-    return weights
+    raise ValueError(f"{name} adds up to more than a float holds, got weights up to {weights.max():g}: scale it")
 
 
 def plain_number(values: Any) -> Any:

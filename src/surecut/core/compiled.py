@@ -143,7 +143,7 @@ def _histogram(
             nans += np.int64(magnitude > INFINITY)
             mixed = (score[i] ^ (score[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
             if weights is not None:
-                mixed *= np.int64(weights[start + i] > 0)
+                mixed = mixed if weights[start + i] > 0 else np.int64(0)
             checksum += mixed * mixed
             magnitude = smallest if magnitude < smallest else magnitude
             magnitude = largest if magnitude > largest else magnitude
@@ -153,10 +153,10 @@ def _histogram(
             for i in range(score.size):
                 rows[buffer[i]] += 1
         else:
+            weight = weights[start : start + piece]
             for i in range(score.size):
-                if weights[start + i] > 0:
-                    rows[buffer[i]] += 1
-                    sums[buffer[i]] += weights[start + i]
+                rows[buffer[i]] += weight[i] > 0
+                sums[buffer[i]] += weight[i]
         if only is not None:
             for i in range(score.size):
                 if weights is None or weights[start + i] > 0:
