@@ -430,8 +430,20 @@ def _judge(
     return is_final
 
 
-HISTOGRAM, OCCUPIED, INSIDE, CODES, RUNS, JUDGE = (
-    _Kernel(one) for one in (_histogram, _occupied, _inside, _codes, _runs, _judge)
+def _positions(run: Any, free: Any, ends: Any, found: Any) -> Any:
+    """Write the position of each row; returns whether all runs had one left."""
+    for i in range(run.size):
+        own = np.uint64(run[i])
+        position = free[own]
+        if position >= ends[own]:
+            return False
+        free[own] = position + 1
+        found[i] = position
+    return True
+
+
+HISTOGRAM, OCCUPIED, INSIDE, CODES, RUNS, JUDGE, POSITIONS = (
+    _Kernel(one) for one in (_histogram, _occupied, _inside, _codes, _runs, _judge, _positions)
 )
 """Compiled, or read from numba's cache, when they are first called."""
 
@@ -575,6 +587,13 @@ class CompiledKernels(Kernels):
             return self._in_numpy.inside(bits, labels, weights, positive, ranges)
         found = INSIDE(*columns, *rest)
         return keys[:found].copy(), classes[:found].copy(), copied[:found].copy()
+
+    def positions(self, run: Any, free: Any, ends: Any) -> Any:
+        found = self.buffers.array("positions", len(run), np.int64)
+        kind = _kind(run, free, ends)
+        if not self._waits and not POSITIONS.is_ready(kind, lambda: (run[:0], free, ends, found)):
+            return self._in_numpy.positions(run, free, ends)
+        return found if POSITIONS(run, free, ends, found) else None
 
 
 def _kind(*columns: Any) -> tuple[Any, ...]:

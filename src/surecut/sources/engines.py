@@ -25,7 +25,7 @@ from surecut._missing import Missing
 from surecut._plurals import all_of, counted
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
-from surecut.core.keys import LARGEST, checksum, ordered_keys, row_marks, scores_of_keys
+from surecut.core.keys import checksum, ordered_keys, row_marks, scores_of_keys
 from surecut.core.search import Source, SourceChangedError, require_same_rows
 from surecut.core.settings import Settings, settings
 from surecut.core.tally import ScoreTally
@@ -78,6 +78,7 @@ ROWS, LOW, HIGH, SUM, SQUARES = "surecut_rows", "surecut_low", "surecut_high", "
 FIRST_LABEL, LAST_LABEL = "surecut_first_label", "surecut_last_label"
 GROUP, ENTRY, PARENT = "surecut_group", "surecut_entry", "surecut_parent"
 THRESHOLD, ACCEPTED = "surecut_threshold", "surecut_accepted"
+TOO_LARGE = "surecut_too_large"
 OFFSET, SCALE, IN_OCTAVES = "surecut_offset", "surecut_scale", "surecut_in_octaves"
 
 
@@ -143,12 +144,8 @@ class EngineRows:
     # --- Expressions -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def prepared(self) -> nw.LazyFrame[Any]:
-        """Score, label and weight under names of our own, and what each row is.
-
-        Rows without a finite score get one here, before anything is computed from it: engines disagree about NaN, nulls
-        and infinities in arithmetic and in casts.
-        """
+    def named(self) -> nw.LazyFrame[Any]:
+        """Score, label, weight and keys under names of our own."""
         columns = self.columns
         raw, label = nw.col(columns.score), nw.col(columns.label)
         score = raw.cast(nw.Float64)
@@ -169,9 +166,12 @@ class EngineRows:
             as_group_key(column, self._schema[column]).alias(key)
             for column, key in zip(columns.by, self.keys, strict=True)
         ]
-        frame = self.frame.select(*selected, *keys, too_large.alias(KIND))
-        without_score = nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
-        is_positive = self._is_positive()
+        return self.frame.select(*selected, *keys, too_large.alias(TOO_LARGE))
+
+    @cached_property
+    def classified(self) -> nw.LazyFrame[Any]:
+        """The same, and what each row is."""
+        columns, is_positive = self.columns, self.is_positive
         kind = _kind(is_positive, RowKind.POSITIVE, RowKind.NEGATIVE)
         if columns.weight is not None:
             weight = nw.col(WEIGHT)
@@ -179,23 +179,30 @@ class EngineRows:
             kind = _kind(weight == 0.0, without, kind)
             kind = _kind((weight < 0.0) | (weight == math.inf), RowKind.BAD_WEIGHT, kind)
             kind = _kind(weight.is_null() | is_nan(weight), RowKind.MISSING_WEIGHT, kind)
-        kind = _kind(nw.col(KIND), RowKind.TOO_LARGE, kind)
-        without_label = nw.col(LABEL).is_null()
+        kind = _kind(nw.col(TOO_LARGE), RowKind.TOO_LARGE, kind)
+        label_type, without_label = self._schema[columns.label], nw.col(LABEL).is_null()
         if label_type.is_float() or label_type == nw.Decimal:
             without_label = without_label | is_nan(nw.col(LABEL))
         kind = _kind(without_label, RowKind.MISSING_LABEL, kind)
-        kind = _kind(without_score, RowKind.MISSING_SCORE, kind)
+        kind = _kind(_without_score(), RowKind.MISSING_SCORE, kind)
         for column, key in zip(columns.by, self.keys, strict=True):
             without_key = nw.col(key).is_null()
             if self._schema[column].is_float():
                 without_key = without_key | is_nan(nw.col(key))
             kind = _kind(without_key, RowKind.MISSING_KEY, kind)
+        # Through cast, since a literal is of the narrowest type in some engines
+        return self.named.with_columns(kind.cast(nw.Int64).alias(KIND))
+
+    @cached_property
+    def prepared(self) -> nw.LazyFrame[Any]:
+        """The same with finite scores, before anything is computed from them.
+
+        Engines disagree about NaN, nulls and infinities in arithmetic and in casts.
+        """
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
         capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
-        # Through cast, since a literal is of the narrowest type in some engines
-        return frame.with_columns(
-            kind.cast(nw.Int64).alias(KIND), nw.when(without_score).then(nw.lit(0.0)).otherwise(capped).alias(SCORE)
-        )
+        finite = nw.when(_without_score()).then(nw.lit(0.0)).otherwise(capped)
+        return self.classified.with_columns(finite.alias(SCORE))
 
     @cached_property
     def valid(self) -> nw.LazyFrame[Any]:
@@ -221,7 +228,8 @@ class EngineRows:
     def _rule(self) -> LabelRule:
         return LabelRule(self.columns.pos_label, self.columns.label)
 
-    def _is_positive(self) -> Any:
+    @property
+    def is_positive(self) -> Any:
         """Whether a row has the positive label; every other label is negative, until `check` has seen them."""
         kind = self._schema[self.columns.label]
         if kind.is_temporal():
@@ -443,11 +451,15 @@ class EngineSource:
 
 
 class GroupCounts(NamedTuple):
-    """The groups of a frame: keys and number of each, and by class its rows and their weight."""
+    """The groups of a frame: keys and number of each, and by class its rows and their weight.
+
+    `are_all` says whether these are all rows: none lacks a value, and none has a weight of zero.
+    """
 
     table: nw.DataFrame[Any]
     rows: NDArray[np.int64]
     weight: NDArray[Any]
+    are_all: bool
 
 
 class EngineGroups(LabelSource):
@@ -464,14 +476,16 @@ class EngineGroups(LabelSource):
         keys = self.engine.keys
         found = self.engine.counted(self.engine.prepared, *keys, with_labels=True)
         self.engine.check(found)
+        kinds = len(found)
         found = found.filter(nw.col(KIND) <= COUNTED).sort(*keys)
+        are_all = len(found) == kinds
         is_first = np.zeros(len(found), dtype=bool)
         is_first[:1] = True
         for key in keys:
             is_first[1:] |= (found[key][1:] != found[key][:-1]).to_numpy().astype(bool)
         rows, weight = self._by_class(found, np.cumsum(is_first) - 1, int(is_first.sum()))
         first = nw.new_series("first", is_first, backend=found.implementation)
-        return GroupCounts(found.filter(first).select(*keys).with_row_index(GROUP), rows, weight)
+        return GroupCounts(found.filter(first).select(*keys).with_row_index(GROUP), rows, weight, are_all)
 
     @property
     def table(self) -> nw.DataFrame[Any]:
@@ -553,8 +567,7 @@ class EngineGroups(LabelSource):
         rows = GroupSource(self.counts, self.totals, self.dtype, self.weighted)
 
         def add(_: None, batch: nw.DataFrame[Any]) -> None:
-            weights = batch[WEIGHT].to_numpy() if self.weighted else None
-            rows.add(*self._columns(batch), weights)
+            rows.add(*self._columns(batch))
 
         with self._numbered() as stream:
             on_stream(stream, lambda: None, add, self.settings.available_cores)
@@ -563,19 +576,29 @@ class EngineGroups(LabelSource):
 
     @contextmanager
     def _numbered(self) -> Iterator[Iterator[nw.DataFrame[Any]]]:
-        """All rows in batches: twice the number of their group, and 1 more if positive, and their score."""
+        """All rows in batches: twice the number of their group, and 1 more if positive, their score and weight."""
         weight = [WEIGHT] if self.weighted else []
-        with table_beside(self.engine.frame, self.table) as beside:
-            joined = self.engine.valid.join(beside, on=self.engine.keys, how="inner")
-            place = nw.col(GROUP).cast(nw.Int64) * 2 + nw.col(KIND)
+        engine, kind = self.engine, nw.Int32 if len(self.table) < 2**30 else nw.Int64
+        if self._counted.are_all:  # what rows are is not asked again
+            rows, is_positive = engine.named, engine.is_positive
+        else:
+            rows, is_positive = engine.classified.filter(nw.col(KIND) <= COUNTED), nw.col(KIND)
+        with table_beside(engine.frame, self.table.with_columns((nw.col(GROUP) * 2).cast(kind))) as beside:
+            joined = rows.join(beside, on=engine.keys, how="inner")
+            place = nw.col(GROUP) + is_positive.cast(kind)
             yield batches_of(joined.select(place.alias(GROUP), SCORE, *weight))
 
-    def _columns(self, batch: nw.DataFrame[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The numbers of a batch, and its scores as the rows of an array have them."""
+    def _columns(self, batch: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[Any] | None]:
+        """The places of a batch, its scores and its weights; none of them is missing, as long as rows do not change."""
+        if any(batch[name].null_count() for name in batch.columns):
+            raise SourceChangedError
         scores = batch[SCORE].to_numpy()
-        if self.dtype == np.float64:
-            scores = np.where(scores == LARGEST, np.inf, scores)
-        return _numbers(batch, GROUP), scores
+        weights = batch[WEIGHT].to_numpy() if self.weighted else None
+        if np.isnan(scores.max(initial=0.0)):
+            raise SourceChangedError
+        if weights is not None and not (weights.min(initial=1.0) > 0 and weights.max(initial=1.0) < np.inf):
+            raise SourceChangedError
+        return batch[GROUP].to_numpy(), scores, weights
 
     def checksums(self) -> NDArray[np.uint64]:
         return self._named[0]
@@ -606,7 +629,7 @@ class EngineGroups(LabelSource):
         kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
         with self._numbered() as stream:
             for batch in stream:
-                place, scores = self._columns(batch)
+                place, scores, _ = self._columns(batch)
                 group, is_positive = place >> 1, place % 2 == 1
                 np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
                 for one in np.intersect1d(chosen, group).tolist():
@@ -671,6 +694,11 @@ def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
     """An expression that is one kind of row where a condition holds, and another elsewhere."""
     kinds = (nw.lit(int(one)) if isinstance(one, RowKind) else one for one in (kind, otherwise))
     return nw.when(condition).then(next(kinds)).otherwise(next(kinds))
+
+
+def _without_score() -> Any:
+    """Whether a row has no score."""
+    return nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
 
 
 def _whole(number: Any) -> Any:

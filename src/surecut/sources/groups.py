@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._labels import Labels
-from surecut.core.kernels import run_starts
 from surecut.core.search import SourceChangedError
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import ArraySource
@@ -57,33 +56,18 @@ class GroupSource(LabelRuns):
 
     # --- Rows that come in batches -----------------------------------------------------------------------------------
 
-    def add(self, place: NDArray[np.int64], scores: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
+    def add(self, place: NDArray[Any], scores: NDArray[Any], weights: NDArray[np.float64] | None) -> None:
         """Put a batch of rows where they belong: `place` is twice the number of their group, and 1 more if positive.
 
         Threads may add batches at the same time.
         """
-        if not len(place):
-            return
-        bits = len(place).bit_length()
-        small = 2 * len(self) << bits <= 2**32
-        order: NDArray[Any] = place.astype(np.uint32 if small else np.uint64)
-        order <<= bits
-        order |= np.arange(len(place), dtype=order.dtype)
-        order.sort()  # plain integers are sorted several times faster than positions by their place
-        place = (order >> bits).astype(np.int64)
-        order &= (1 << bits) - 1
-        firsts = run_starts(place)
-        sizes = np.diff(firsts, append=len(place))
-        present = place[firsts]
         with self._lock:
-            begin = self._next[present]
-            self._next[present] = begin + sizes
-        if (begin + sizes > self._starts_by_class[present + 1]).any():
+            position = self._kernels.positions(place, self._next, self._starts_by_class[1:])
+        if position is None:
             raise SourceChangedError
-        position = np.arange(len(place)) + np.repeat(begin - firsts, sizes)
-        self.scores[position] = scores[order]
+        self.scores[position] = scores
         if self.entry_weights is not None and weights is not None:
-            self.entry_weights[position] = weights[order]
+            self.entry_weights[position] = weights
 
     def require_complete(self) -> None:
         """Raise unless all rows came."""
