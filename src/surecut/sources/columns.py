@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,14 +81,19 @@ def as_group_key(column: str, kind: Any) -> Any:
     return nw.when(key == 0.0).then(nw.lit(0.0, kind)).otherwise(key) if kind.is_float() else key
 
 
-def is_nan(value: Any) -> Any:
+def is_nan(value: Any, in_duckdb: bool = False) -> Any:
     """Whether an expression of narwhals is NaN; null where it is null.
 
     Asked twice, because DuckDB believes the statistics of a Parquet file, which leave NaN out: it concludes that
     nothing in the column is NaN, or larger than its maximum. exp(−|x|) is at most 1 for every number, and NaN is not,
     whether an engine holds it for the largest number or for no number at all. Where all numbers are one, DuckDB sees
     through the second question, and not the first. `is_nan_sql` is the same in SQL.
+
+    A frame that is known to be `in_duckdb` is asked for finite numbers instead, which takes a fraction of the time: its
+    own isfinite asks no statistics. Ibis has none, and makes it of isnan.
     """
+    if in_duckdb:
+        return value.is_nan() | ~(value.is_finite() | (value.abs() == math.inf))
     return value.is_nan() | ~((value.abs() * -1.0).exp() <= 1.0)
 
 

@@ -178,18 +178,14 @@ class EngineRows:
             without = _kind(is_positive, RowKind.POSITIVE_WITHOUT_WEIGHT, RowKind.NEGATIVE_WITHOUT_WEIGHT)
             kind = _kind(weight == 0.0, without, kind)
             kind = _kind((weight < 0.0) | (weight == math.inf), RowKind.BAD_WEIGHT, kind)
-            kind = _kind(weight.is_null() | is_nan(weight), RowKind.MISSING_WEIGHT, kind)
+            kind = _kind(self._is_missing(weight), RowKind.MISSING_WEIGHT, kind)
         kind = _kind(nw.col(TOO_LARGE), RowKind.TOO_LARGE, kind)
-        label_type, without_label = self._schema[columns.label], nw.col(LABEL).is_null()
-        if label_type.is_float() or label_type == nw.Decimal:
-            without_label = without_label | is_nan(nw.col(LABEL))
-        kind = _kind(without_label, RowKind.MISSING_LABEL, kind)
-        kind = _kind(_without_score(), RowKind.MISSING_SCORE, kind)
+        label_type = self._schema[columns.label]
+        may_be_nan = label_type.is_float() or label_type == nw.Decimal
+        kind = _kind(self._is_missing(nw.col(LABEL), may_be_nan), RowKind.MISSING_LABEL, kind)
+        kind = _kind(self._is_missing(nw.col(SCORE)), RowKind.MISSING_SCORE, kind)
         for column, key in zip(columns.by, self.keys, strict=True):
-            without_key = nw.col(key).is_null()
-            if self._schema[column].is_float():
-                without_key = without_key | is_nan(nw.col(key))
-            kind = _kind(without_key, RowKind.MISSING_KEY, kind)
+            kind = _kind(self._is_missing(nw.col(key), self._schema[column].is_float()), RowKind.MISSING_KEY, kind)
         # Through cast, since a literal is of the narrowest type in some engines
         return self.named.with_columns(kind.cast(nw.Int64).alias(KIND))
 
@@ -201,7 +197,7 @@ class EngineRows:
         """
         largest = float(np.finfo(self.dtype).max) if self.dtype.kind == "f" else np.finfo(np.float64).max
         capped = nw.when(nw.col(SCORE) > largest).then(nw.lit(largest)).otherwise(nw.col(SCORE))
-        finite = nw.when(_without_score()).then(nw.lit(0.0)).otherwise(capped)
+        finite = nw.when(self._is_missing(nw.col(SCORE))).then(nw.lit(0.0)).otherwise(capped)
         return self.classified.with_columns(finite.alias(SCORE))
 
     @cached_property
@@ -227,6 +223,11 @@ class EngineRows:
     @property
     def _rule(self) -> LabelRule:
         return LabelRule(self.columns.pos_label, self.columns.label)
+
+    def _is_missing(self, value: Any, may_be_nan: bool = True) -> Any:
+        """Whether an expression is null, or NaN."""
+        is_null = value.is_null()
+        return is_null | is_nan(value, self.frame.implementation.is_duckdb()) if may_be_nan else is_null
 
     @property
     def is_positive(self) -> Any:
@@ -694,11 +695,6 @@ def _kind(condition: Any, kind: Any, otherwise: Any) -> Any:
     """An expression that is one kind of row where a condition holds, and another elsewhere."""
     kinds = (nw.lit(int(one)) if isinstance(one, RowKind) else one for one in (kind, otherwise))
     return nw.when(condition).then(next(kinds)).otherwise(next(kinds))
-
-
-def _without_score() -> Any:
-    """Whether a row has no score."""
-    return nw.col(SCORE).is_null() | is_nan(nw.col(SCORE))
 
 
 def _whole(number: Any) -> Any:
