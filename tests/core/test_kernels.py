@@ -337,7 +337,7 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
     from surecut.core import compiled as module
 
     asked = []
-    for name in ("HISTOGRAM", "INSIDE", "CODES", "RUNS"):
+    for name in ("HISTOGRAM", "INSIDE", "CODES", "RUNS", "POSITIONS"):
         kernel = getattr(module, name)
         monkeypatch.setattr(kernel, "is_ready", lambda kind, prepare, name=name: asked.append(name))
         monkeypatch.setattr(kernel, "_compiled", None)  # cannot be called
@@ -351,7 +351,8 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
     assert (found.rows.tolist(), found.positives) == ([[0, 2], [1, 0]], 2)
     ranges_of_all = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
     assert len(kernels.inside(bits, labels, NO_WEIGHTS, 1, ranges_of_all)[0]) == 3
-    assert set(asked) == {"HISTOGRAM", "INSIDE", "CODES", "RUNS"}
+    assert kernels.positions(np.array([1, 0, 1]), np.array([0, 1]), np.array([1, 3])).tolist() == [1, 0, 2]
+    assert set(asked) == {"HISTOGRAM", "INSIDE", "CODES", "RUNS", "POSITIONS"}
 
 
 def test_a_kernel_is_compiled_in_the_background(compiled):
@@ -376,6 +377,22 @@ def test_sorted_rows_are_the_same(compiled):
             np.testing.assert_array_equal(fast.rows, reference.rows)
         assert reference.rows.sum() == len(bits)
         assert reference.positives == np.count_nonzero(labels == positive)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("runs", [1, 7, 5000])
+def test_rows_are_put_in_order_of_their_runs(compiled, dtype, runs):
+    random = np.random.default_rng(0)
+    run = random.integers(0, runs, 4000).astype(dtype)
+    ends = np.cumsum(np.bincount(run, minlength=runs))
+    for kernels in (NumpyKernels(), compiled):
+        free = np.append(0, ends[:-1])
+        batches = run[:0], run[:1], run[1:3000], run[3000:]
+        positions = np.concatenate([kernels.positions(batch, free, ends).copy() for batch in batches])
+        assert sorted(positions.tolist()) == list(range(4000))
+        assert (np.sort(run) == run[np.argsort(positions)]).all()
+        assert free.tolist() == ends.tolist()
+        assert kernels.positions(run[:1], free, ends) is None
 
 
 def double(number):

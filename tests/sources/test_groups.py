@@ -11,6 +11,7 @@ from scipy import sparse
 from surecut import tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
+from surecut.sources.engines import EngineRows
 from surecut.sources.groups import GroupSource
 from surecut.sources.matrices import SparseSource
 
@@ -60,6 +61,38 @@ def test_rows_that_were_not_counted_or_do_not_come_are_noticed():
     rows = rows_in_batches(7)
     with pytest.raises(SourceChangedError):
         rows.add(np.array([2]), np.array([0.5]), None)
+
+
+CHANGES = {
+    "no score": "score = NULL",
+    "NaN": "score = 'nan'",
+    "no label": "label = NULL",
+    "no weight": "weight = NULL",
+    "a weight of zero": "weight = 0",
+    "a negative weight": "weight = -1",
+    "an infinite weight": "weight = 'inf'",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_row_that_lost_a_value_since_it_was_counted_is_noticed(change, monkeypatch):
+    """What rows are is asked once; the second pass reads them as they come."""
+    connection = duckdb.connect()
+    connection.sql(
+        "CREATE TABLE rows AS SELECT range % 3 AS key, range / 8 AS score, (range % 2)::DOUBLE AS label, 1.5 AS weight "
+        "FROM range(12)"
+    )
+    connection.sql("ALTER TABLE rows ALTER weight TYPE DOUBLE")
+    counted = EngineRows.counted
+
+    def counted_before(*arguments, **options):
+        found = counted(*arguments, **options)
+        connection.sql(f"UPDATE rows SET {change} WHERE score = 0.5")
+        return found
+
+    monkeypatch.setattr(EngineRows, "counted", counted_before)
+    with pytest.raises(SourceChangedError):
+        tune_frame(connection.table("rows"), label="label", score="score", weight="weight", by="key")
 
 
 def table(kind, rows=3000):

@@ -475,7 +475,7 @@ class EngineGroups(LabelSource):
     def _counted(self) -> GroupCounts:
         """Rows by group and class; checks labels, scores, weights and keys."""
         keys = self.engine.keys
-        found = self.engine.counted(self.engine.prepared, *keys, with_labels=True)
+        found = self.engine.counted(self.engine.classified, *keys, with_labels=True)
         self.engine.check(found)
         kinds = len(found)
         found = found.filter(nw.col(KIND) <= COUNTED).sort(*keys)
