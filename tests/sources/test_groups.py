@@ -55,6 +55,15 @@ def test_rows_of_more_groups_than_fit_in_a_half_word_are_put_where_they_belong()
     assert np.array_equal(rows.scores, np.arange(groups))
 
 
+@pytest.mark.parametrize(("groups", "at_once"), [(5, 4), (32, 4), (80, 10), (1000, 16)])
+def test_many_groups_are_counted_together_as_long_as_each_core_has_several_blocks(groups, at_once):
+    counts = np.ones((groups, 2), dtype=np.int64)
+    with using(cores=2, labels_at_once=4):
+        blocks = GroupSource(counts, counts, np.dtype(float), weighted=False).binned_blocks()
+    assert [group for block in blocks for group in range(block.start, block.stop)] == list(range(groups))
+    assert max(block.stop - block.start for block in blocks) == at_once
+
+
 def test_rows_that_were_not_counted_or_do_not_come_are_noticed():
     with pytest.raises(SourceChangedError):
         rows_in_batches(6).require_complete()
