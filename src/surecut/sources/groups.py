@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._labels import Labels
+from surecut.core.kernels import available
 from surecut.core.search import SourceChangedError
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import ArraySource
@@ -48,6 +49,7 @@ class GroupSource(LabelRuns):
         self._totals = totals
         self._next = self._starts_by_class[:-1].copy()
         self._lock = threading.Lock()
+        self._placing = available(0, self.settings)  # these rows are counted when they are tuned
 
     @staticmethod
     def bytes_per_row(dtype: np.dtype[Any], weighted: bool) -> int:
@@ -66,7 +68,7 @@ class GroupSource(LabelRuns):
         Threads may add batches at the same time.
         """
         with self._lock:
-            position = self._kernels.positions(place, self._next, self._starts_by_class[1:])
+            position = self._placing.positions(place, self._next, self._starts_by_class[1:])
         if position is None:
             raise SourceChangedError
         self.scores[position] = scores
