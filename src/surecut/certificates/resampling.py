@@ -6,6 +6,7 @@ million rows are resampled as quickly as ten thousand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,10 @@ from surecut._inputs import as_doubles
 from surecut.certificates.cells import cells_of
 from surecut.certificates.counts import at_prior, confusion_at
 from surecut.confusion import Confusion
+from surecut.core.entries import Entries, constant
+from surecut.core.kernels import Buffers, DrawnCells, compiled_judge, draw_counts
 from surecut.core.keys import ordered_keys
+from surecut.core.rules import Objective
 from surecut.core.settings import settings
 from surecut.core.threads import on_each
 from surecut.progress import shown
@@ -46,8 +50,11 @@ thresholds always compete, nothing is missing. An upper limit is not lowered at 
 without a mistake, the true value is as a rule above that mean.
 """
 
-AT_ONCE = 10_000
+AT_ONCE = 1 << 17
 """Counts of resamples that are drawn at once, by one thread, with random numbers of their own: so few stay in cache."""
+
+VALUES_AT_ONCE = 10_000
+"""Edges that NumPy evaluates together."""
 
 GROUPED_AT_ONCE = 100
 """Resamples of groups that are drawn at once."""
@@ -55,8 +62,11 @@ GROUPED_AT_ONCE = 100
 STAGES = 10
 """How often the progress bar moves."""
 
-FEW_ROWS, ROWS_PER_CELL = 1 << 16, 32
-"""So few rows, in all and by bin and class, are drawn one by one; otherwise the numbers of rows are."""
+ROWS_PER_CELL = 200
+"""With no more rows by bin and class, in the mean, Poisson numbers of rows are drawn sooner than binomial ones."""
+
+SHORT = 3.0
+"""So many times √n of n rows are left, in the mean, to be drawn one by one after the Poisson numbers."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,10 @@ def resample(
 
 
 Draw = Callable[[np.random.Generator, int], "NDArray[Any]"]
-"""From random numbers and a number of resamples to weights by resample, class (negatives first) and bin."""
+"""From random numbers and a number of resamples to weights by resample, bin and class (negatives first).
+
+The array may be a buffer, in each thread another one, that the next resamples are written to.
+"""
 
 
 def _resampled(
@@ -144,22 +157,23 @@ def _resampled(
     starts = _bin_starts(tally, cuts)
     edges = _edge_thresholds(tally, starts)
     draw = _rows_drawn(tally, starts) if groups is None else _groups_drawn(tally, starts, groups)
-    original = _cumulated(np.add.reduceat(tally.weight, starts, axis=0).T[None])
+    original = np.add.reduceat(tally.weight, starts, axis=0)[None]
     curves = [_values(cut, tally, original)[0] for cut in cuts]
     accepted = [int(np.searchsorted(starts, tally.candidates.at(cut.threshold))) for cut in cuts]
 
     def work(chunk: tuple[int, int]) -> list[_Drawn]:
         size, seed = chunk
-        above = _cumulated(draw(np.random.default_rng(seed), size))
+        weight = draw(np.random.default_rng(seed), size)
         return [
-            _Drawn.of(_values(cut, tally, above), at, curve, edges, retune)
+            _Drawn.of(weight, cut, tally, at, curve, edges, retune)
             for cut, at, curve in zip(cuts, accepted, curves, strict=True)
         ]
 
-    at_once = max(1, AT_ONCE // len(edges)) if groups is None else GROUPED_AT_ONCE
+    at_once = max(1, AT_ONCE // (2 * len(edges))) if groups is None else GROUPED_AT_ONCE
     sizes = [min(at_once, resamples - first) for first in range(0, resamples, at_once)]
     chunks = list(zip(sizes, rng.integers(2**63, size=len(sizes)).tolist(), strict=True))
-    stages = [chunks[len(chunks) * i // STAGES : len(chunks) * (i + 1) // STAGES] for i in range(STAGES)]
+    number = 1 if progress is False else STAGES  # each starts threads of its own
+    stages = [chunks[len(chunks) * i // number : len(chunks) * (i + 1) // number] for i in range(number)]
     done: list[list[_Drawn]] = []
     for stage in shown(stages, "resampling", resamples, progress=progress, size=lambda stage: sum(n for n, _ in stage)):
         done += on_each(work, stage, settings().available_cores)
@@ -170,7 +184,8 @@ def _resampled(
 class _Drawn:
     """What some resamples say of one cut: its values, the optimism of tuning again, and the thresholds that this gives.
 
-    The last two are empty where nothing is tuned again.
+    The last two are empty where nothing is tuned again. The values may be where rows are independent and have no
+    weights: `_fixed_values` are taken for them.
     """
 
     values: NDArray[np.float64]
@@ -180,13 +195,19 @@ class _Drawn:
     @classmethod
     def of(
         cls,
-        values: NDArray[np.float64],
+        weight: NDArray[Any],
+        cut: Cut,
+        tally: ScoreTally,
         accepted: int,
         original: NDArray[np.float64],
         edges: NDArray[np.float64],
         retune: bool,
     ) -> _Drawn:
-        """From the values at all edges, of which the cut is the one that accepts a number of bins."""
+        """From the weight in each bin; the cut is the edge that accepts a number of bins."""
+        if retune and (judged := _judged(cut, tally, weight)) is not None:
+            best, value = judged
+            return cls(np.zeros(0), value - original[best], edges[best])
+        values = _values(cut, tally, weight)
         fixed = values[:, accepted].copy()
         if not retune:
             return cls(fixed, np.zeros(0), np.zeros(0))
@@ -227,17 +248,40 @@ def _edge_thresholds(tally: ScoreTally, starts: NDArray[np.intp]) -> NDArray[np.
     return np.concatenate(([np.inf], lowest))
 
 
-def _cumulated(counts: NDArray[Any]) -> NDArray[Any]:
+def _cumulated(weight: NDArray[Any]) -> NDArray[Any]:
     """Shape (resamples, 2, bins + 1): weight above each edge."""
-    above = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=counts.dtype)
-    np.cumsum(counts, axis=-1, out=above[..., 1:])
+    above = np.zeros((len(weight), 2, weight.shape[1] + 1), dtype=weight.dtype)
+    np.cumsum(weight.transpose(0, 2, 1), axis=-1, out=above[..., 1:])
     return above
 
 
-def _values(cut: Cut, tally: ScoreTally, above: NDArray[Any]) -> NDArray[np.float64]:
-    """The metric at every edge of each resample, in an array of its own."""
-    fp, tp = above[:, 0], above[:, 1]
-    return _evaluated(cut, tally, Confusion(tp=tp, fp=fp, fn=tp[:, -1:] - tp, tn=fp[:, -1:] - fp))
+def _judged(cut: Cut, tally: ScoreTally, weight: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """The first best edge of each resample, and its value; None unless the metric is a ratio of counts and the judge
+    is compiled."""
+    sizes = settings()
+    if weight.dtype.kind == "f" or (judge := compiled_judge(sizes)) is None:
+        return None
+    resamples, bins, _ = weight.shape
+    rows, keys = weight.reshape(-1, 2), constant(np.uint64(0), resamples * bins)  # bins are as good as scores here
+    positives = weight[:, :, 1].sum(axis=1)
+    totals = np.column_stack((int(tally.rows.sum()) - positives, positives))
+    entries = Entries.scores(keys, rows, rows, starts=np.arange(resamples + 1) * bins, totals=totals)
+    ratio = Objective(cut.metric, prior=tally.given_prior).whole_ratio(entries)
+    judged = None if ratio is None else judge(entries, ratio, (False, False), 0.0, sizes.kernels == "compiled")
+    return None if judged is None else (judged[1] - entries.edge_starts[:-1], judged[2])
+
+
+def _values(cut: Cut, tally: ScoreTally, weight: NDArray[Any]) -> NDArray[np.float64]:
+    """The metric at every edge of each resample."""
+    resamples, bins, _ = weight.shape
+    values = np.empty((resamples, bins + 1))
+    at_once = max(1, VALUES_AT_ONCE // (bins + 1))
+    for part in (slice(first, first + at_once) for first in range(0, resamples, at_once)):
+        above = _cumulated(weight[part])
+        fp, tp = above[:, 0], above[:, 1]
+        confusion = Confusion(tp=tp, fp=fp, fn=tp[:, -1:] - tp, tn=fp[:, -1:] - fp)
+        values[part] = _evaluated(cut, tally, confusion)
+    return values
 
 
 MISTAKES = np.array([0.0, 1.0, 1.0, 0.0])
@@ -272,13 +316,12 @@ def _evaluated(cut: Cut, tally: ScoreTally, confusion: Confusion) -> NDArray[np.
 def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
     """Rows, drawn with replacement; the weights of rows in one bin vary as a gamma variable with their mean and
     variance."""
-    rows = np.add.reduceat(tally.rows, starts, axis=0).T
-    total = int(rows.sum())
-    counts_of = _numbers_drawn(rows) if total > min(FEW_ROWS, ROWS_PER_CELL * rows.size) else _each_drawn(rows)
+    rows = np.add.reduceat(tally.rows, starts, axis=0)
+    counts_of = _poisson_drawn(rows) if int(rows.sum()) <= ROWS_PER_CELL * rows.size else _binomial_drawn(rows)
     if tally.weight is tally.rows:
         return counts_of
-    mean = np.add.reduceat(tally.weight, starts, axis=0).T / np.maximum(rows, 1)
-    variance = np.add.reduceat(tally.squares, starts, axis=0).T / np.maximum(rows, 1) - mean**2
+    mean = np.add.reduceat(tally.weight, starts, axis=0) / np.maximum(rows, 1)
+    variance = np.add.reduceat(tally.squares, starts, axis=0) / np.maximum(rows, 1) - mean**2
     scale = np.divide(variance, mean, out=np.zeros_like(mean), where=mean > 0)
 
     def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
@@ -292,32 +335,41 @@ def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
     return draw
 
 
-def _numbers_drawn(rows: NDArray[np.int64]) -> Draw:
-    """The number of rows in each cell (bin and class), drawn as such."""
+def _binomial_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The number of rows in each cell (bin and class), one after the other."""
     total = int(rows.sum())
     shares = (rows / total).ravel()
     return lambda rng, size: rng.multinomial(total, shares, size=size).reshape(size, *rows.shape)
 
 
-def _each_drawn(rows: NDArray[np.int64]) -> Draw:
-    """The same numbers of at most 2**16 rows, by drawing each: four rows from one random number of 64 bits.
+def _poisson_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The same numbers, of all cells independently.
 
-    As many of the 2**16 numbers of 16 bits as are a multiple of the rows stand for a row each. The others stand for
-    none; what is missing for them is drawn afterwards.
+    Independent Poisson numbers with means in the ratio of the cells are, given their sum, those of so many rows. Their
+    means add up to somewhat less than all rows; the rows that are missing are drawn one by one. Where the sum is too
+    large, or so small that the random numbers for these rows do not suffice, all are drawn again. That depends on
+    nothing but the sum, so that the numbers have a multinomial distribution, to the precision of float64.
     """
-    total, cells = int(rows.sum()), rows.size
-    cell_of = np.repeat(np.arange(cells, dtype=np.uint16), rows.ravel())
-    table = np.full(FEW_ROWS, cells, dtype=np.uint16)
-    table[: FEW_ROWS // total * total] = np.tile(cell_of, FEW_ROWS // total)
+    total, cells = int(rows.sum()), rows.ravel()
+    short = SHORT * math.sqrt(total)
+    drawn = DrawnCells.of(cells, max(0.0, 1 - short / total))
+    numbers, buffers = drawn.pieces + math.ceil(2 * short), Buffers()
+
+    def fill(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Draw counts; returns the resamples that have to be drawn again."""
+        uniforms = buffers.array("uniforms", len(counts) * numbers, np.float64)
+        missing = draw_counts(drawn, rng.random(out=uniforms).reshape(-1, numbers), counts, settings())
+        return np.flatnonzero((missing < 0) | (missing > numbers - drawn.pieces))
 
     def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
-        words = -(-total // 4)
-        bits = rng.integers(0, 2**64 - 1, endpoint=True, size=(size, words), dtype=np.uint64).view(np.uint16)
-        counts = np.array([np.bincount(table.take(some), minlength=cells + 1) for some in bits[:, :total]])
-        lacking, counts = counts[:, cells], counts[:, :cells]
-        of_resample = np.repeat(np.arange(size) * cells, lacking)
-        more = of_resample + cell_of.take(rng.integers(total, size=len(of_resample)))
-        return (counts + np.bincount(more, minlength=size * cells).reshape(size, cells)).reshape(size, *rows.shape)
+        counts = buffers.array("counts", size * rows.size, np.int64).reshape(size, rows.size)
+        again = fill(rng, counts)
+        while len(again):
+            others = np.empty((len(again), rows.size), dtype=np.int64)
+            wrong = fill(rng, others)
+            counts[again] = others
+            again = again[wrong]
+        return counts.reshape(size, *rows.shape)
 
     return draw
 
@@ -328,7 +380,7 @@ def _groups_drawn(tally: ScoreTally, starts: NDArray[np.intp], rows: GroupedRows
 
     keys = ordered_keys(as_doubles(rows.scores))
     place = len(tally) - np.searchsorted(tally.keys[::-1], keys, side="right")
-    cell = np.searchsorted(starts, place, side="right") - 1 + len(starts) * rows.is_positive
+    cell = 2 * (np.searchsorted(starts, place, side="right") - 1) + rows.is_positive
     groups = int(rows.group.max()) + 1
     if groups < 2:
         raise ValueError("all rows are of one group: nothing can be resampled")
@@ -336,6 +388,6 @@ def _groups_drawn(tally: ScoreTally, starts: NDArray[np.intp], rows: GroupedRows
 
     def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
         drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)
-        return np.ascontiguousarray((by_cell @ drawn.T).T).reshape(size, 2, len(starts))
+        return np.ascontiguousarray((by_cell @ drawn.T).T).reshape(size, len(starts), 2)
 
     return draw

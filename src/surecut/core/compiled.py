@@ -1,4 +1,4 @@
-"""The kernels of `kernels` that read every row, and the judge of `rules` for ratios of counts, compiled by numba.
+"""The kernels of `kernels`, and the judge of `rules` for ratios of counts, compiled by numba.
 
 They are written so that numba compiles them soon, because a process may call them only once: they call no function,
 allocate nothing, take arrays in every form that they need them in (`.view` alone costs 0.3 s), and what an argument
@@ -18,10 +18,12 @@ import numpy as np
 
 from surecut.core.counts import NO_MARKS, Counts
 from surecut.core.kernels import (
+    LEVELS,
     LOADING,
     NO_BINS,
     NONE,
     SEVERAL,
+    DrawnCells,
     FirstBins,
     Kernels,
     KeyRanges,
@@ -604,3 +606,43 @@ def _kind(*columns: Any) -> tuple[Any, ...]:
 def _nothing(*columns: Any) -> list[Any]:
     """Columns of the same kind without rows."""
     return [None if column is None else column[:0] for column in columns]
+
+
+# --- Rows that are drawn again ---------------------------------------------------------------------------------------
+
+
+def _draw_counts(
+    uniforms: Any, size: Any, cell: Any, cell_of: Any, cumulated: Any, guide: Any, counts: Any, missing: Any
+) -> None:
+    """`kernels.draw_counts_in_numpy`, resample by resample."""
+    for r in range(counts.shape[0]):
+        uniform, count = uniforms[r], counts[r]
+        for j in range(count.size):
+            count[j] = 0
+        left = np.int64(cell_of.size)
+        for k in range(cell.size):
+            table = np.uint64(size[k]) * np.uint64(LEVELS)
+            number = np.uint64(guide[table + np.uint64(uniform[k] * LEVELS)])
+            while uniform[k] >= cumulated[table + number]:
+                number += np.uint64(1)
+            count[np.uint64(cell[k])] += np.int64(number)
+            left -= np.int64(number)
+        missing[r] = left
+        if left <= uniform.size - cell.size:
+            for k in range(cell.size, cell.size + left):
+                count[np.uint64(cell_of[np.uint64(uniform[k] * cell_of.size)])] += 1
+
+
+DRAW_COUNTS = _Kernel(_draw_counts)
+
+
+def draw_counts(
+    drawn: DrawnCells, uniforms: NDArray[np.float64], counts: NDArray[np.int64], waits: bool
+) -> NDArray[np.int64] | None:
+    """What `kernels.draw_counts` finds; None while the kernel is not ready, unless it `waits`."""
+    columns = drawn.size, drawn.cell, drawn.cell_of, drawn.cumulated.reshape(-1), drawn.guide.reshape(-1)
+    missing = np.empty(len(uniforms), dtype=np.int64)
+    if not waits and not DRAW_COUNTS.is_ready((), lambda: (uniforms[:0], *columns, counts[:0], missing[:0])):
+        return None
+    DRAW_COUNTS(uniforms, *columns, counts, missing)
+    return missing
