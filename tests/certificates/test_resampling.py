@@ -112,6 +112,21 @@ def test_compiled_counts_are_those_of_numpy(rate, at_once, monkeypatch):
     np.testing.assert_array_equal(found.sum(axis=1), 364 - missing + added)
 
 
+def test_numpy_draws_until_the_kernel_is_compiled(monkeypatch):
+    if not has_numba():
+        pytest.skip("numba is not installed")
+    module = kernels.LOADING.load()
+    asked = []
+    monkeypatch.setattr(module.DRAW_COUNTS, "is_ready", lambda kind, prepare: asked.append(prepare()))
+    monkeypatch.setattr(module.DRAW_COUNTS, "_compiled", None)  # cannot be called
+    drawn = DrawnCells.of(np.array([7, 130]), 0.8)
+    uniforms = np.random.default_rng(7).random((5, drawn.pieces + 80))
+    found, expected = np.empty((2, 5, 2), dtype=np.int64)
+    assert (draw_counts(drawn, uniforms, found, Settings()) == draw_counts_in_numpy(drawn, uniforms, expected)).all()
+    np.testing.assert_array_equal(found, expected)
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "kappa", "mcc", "am"])
 @pytest.mark.parametrize("decimals", [2, 16])
 def test_the_certificate_does_not_depend_on_what_computes_it(sample, metric, decimals):

@@ -50,6 +50,19 @@ class TestAtAThreshold:
             for end in ("accepted", "rejected"):
                 assert getattr(found.candidates, end)[here] == getattr(expected.candidates, end)[there]
 
+    @pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+    def test_invalid_rows_are_found_while_they_are_counted(self, tuned, kernels):
+        cut = tune_threshold(*tuned)
+        y, s = tuned[0][:2000].astype(int), tuned[1][:2000].copy()
+        with using(kernels=kernels):
+            with pytest.raises(ValueError, match="y_true must hold two classes, found 3: 0, 1, 2"):
+                certify(cut, np.where(np.arange(2000) == 1999, 2, y), s)
+            with pytest.raises(ValueError, match="y_true holds 1 missing label, the first at position 1999"):
+                certify(cut, np.where(np.arange(2000) == 1999, np.nan, y), s)
+            s[5] = np.nan
+            with pytest.raises(ValueError, match="y_score holds NaN in 1 of 2,000 rows, the first at position 5"):
+                certify(cut, y, s)
+
     def test_the_rows_of_a_cut_that_has_no_fingerprint_are_recognised(self, tuned):
         y, s = (column[:500] for column in tuned)
         cut = tune_threshold(y, s).with_sample(fingerprint="", seen=())

@@ -337,7 +337,8 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
     from surecut.core import compiled as module
 
     asked = []
-    for name in ("HISTOGRAM", "INSIDE", "CODES", "RUNS", "POSITIONS"):
+    names = {"HISTOGRAM", "INSIDE", "CODES", "RUNS", "COUNT_AT", "FLAGGED", "POSITIONS"}
+    for name in names:
         kernel = getattr(module, name)
         monkeypatch.setattr(kernel, "is_ready", lambda kind, prepare, name=name: asked.append(name))
         monkeypatch.setattr(kernel, "_compiled", None)  # cannot be called
@@ -352,7 +353,9 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
     ranges_of_all = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
     assert len(kernels.inside(bits, labels, NO_WEIGHTS, 1, ranges_of_all)[0]) == 3
     assert kernels.positions(np.array([1, 0, 1]), np.array([0, 1]), np.array([1, 3])).tolist() == [1, 0, 2]
-    assert set(asked) == {"HISTOGRAM", "INSIDE", "CODES", "RUNS", "POSITIONS"}
+    assert kernels.count_at(bits, labels, 1, 0, 0.5)[:5] == (2, 2, 2, 0, 0)
+    assert kernels.flagged(bits, np.array([True, False, False, False]), np.int64(62)).tolist() == [0, 1, 2]
+    assert set(asked) == names
 
 
 def test_a_kernel_is_compiled_in_the_background(compiled):
@@ -393,6 +396,38 @@ def test_rows_are_put_in_order_of_their_runs(compiled, dtype, runs):
         assert (np.sort(run) == run[np.argsort(positions)]).all()
         assert free.tolist() == ends.tolist()
         assert kernels.positions(run[:1], free, ends) is None
+
+
+def test_counts_at_a_threshold_are_the_same(compiled):
+    for bits, labels, weights, positive, negative in blocks():
+        if len(weights):
+            continue
+        scores = bits.view(float)
+        for threshold in (-np.inf, -1.0, 0.0, float(scores[-1]), 2.0, np.inf):
+            reference, fast = (
+                kernels.count_at(bits, labels, positive, negative, threshold) for kernels in (NumpyKernels(), compiled)
+            )
+            assert fast == reference
+            is_positive = labels == positive
+            reached = (scores >= threshold) & (threshold < np.inf)
+            assert reference == (
+                np.count_nonzero(is_positive & reached),
+                np.count_nonzero(reached),
+                np.count_nonzero(is_positive),
+                np.count_nonzero(~is_positive & (labels != negative)),
+                np.count_nonzero(np.isnan(scores)),
+                checksum(bits, is_positive),
+            )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_flagged_rows_are_the_same(compiled, share):
+    for bits, *_ in blocks():
+        flags = np.random.default_rng(8).random(1 << 14) < share
+        reference, fast = (kernels.flagged(bits, flags, np.int64(50)) for kernels in (NumpyKernels(), compiled))
+        np.testing.assert_array_equal(fast, reference)
+        expected = [row for row, bit in enumerate(bits.tolist()) if flags[bit >> 50]]
+        assert reference.tolist() == expected
 
 
 def double(number):

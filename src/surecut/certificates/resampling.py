@@ -120,6 +120,8 @@ def resample(
     drawn from a Dirichlet distribution (the Bayesian bootstrap): for a lower limit with one more row in each cell of
     mistakes, for an upper one with one more in each of the others. So a cell that happens to be empty is not taken to
     be impossible where that matters, and may be where it does not; for a single share that is Clopper–Pearson's limit.
+
+    What is drawn depends on `random_state` alone: not on the number of threads, nor on whether numba is loaded.
     """
     rng = np.random.default_rng(random_state)
     independent = groups is None and tally.weight is tally.rows

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_doubles, as_scores, as_weights, require_no_nan, require_same_length
-from surecut._labels import as_labels, warn_of_absence
-from surecut.core.keys import ordered_keys, reaches, row_marks
+from surecut._labels import Labels, as_labels, warn_of_absence
+from surecut.core.kernels import Kernels, RowsAt, available
+from surecut.core.keys import ordered_keys, reaches
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally, tally_rows
 from surecut.core.threads import on_each
@@ -54,26 +55,29 @@ POSITIVE_SCORES = 1 << (63 - int(SHIFT))
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
-    """Checked rows, none of which has weight zero."""
+    """Rows, none of which has weight zero. Labels and scores without weights are checked when they are counted."""
 
     scores: NDArray[Any]
-    is_positive: NDArray[np.bool_]
+    labels: Labels
     weights: NDArray[np.float64] | None
     pos_label: Any = None
 
     @classmethod
     def of(cls, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any) -> HeldOutRows:
         """Rows as `certify` takes them."""
-        labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
+        labels, scores = as_labels(y_true, pos_label=pos_label, check=sample_weight is not None), as_scores(y_score)
         require_same_length(y_true=labels, y_score=scores)
-        require_no_nan(scores)
-        warn_of_absence(labels.absent)
-        is_positive = labels.is_positive()
         if sample_weight is None:
-            return cls(scores, is_positive, None, pos_label)
+            return cls(scores, labels, None, pos_label)
+        require_no_nan(scores)  # also where it has no weight
         weights = as_weights(sample_weight, len(scores))
         present = weights > 0
-        return cls(scores[present], is_positive[present], weights[present], pos_label)
+        return cls(scores[present], replace(labels, codes=labels.codes[present]), weights[present], pos_label)
+
+    @cached_property
+    def is_positive(self) -> NDArray[np.bool_]:
+        """The class of each row."""
+        return self.labels.is_positive()
 
     @cached_property
     def tally(self) -> ScoreTally:
@@ -84,21 +88,26 @@ class HeldOutRows:
         """The rows in two entries, those that reach a threshold and the others, with the checksum of all.
 
         They stand at the lowest score that is accepted and at the highest that is rejected; unless these are to be
-        `exact`, at the threshold and right below.
+        `exact`, at the threshold and right below. Raises where a label or a score is invalid.
         """
+        labels = self.labels
+        asked = labels.positive, labels.negative, threshold
 
-        def work(share: range) -> tuple[NDArray[np.int64], int]:
-            counts, marks, buffers = np.zeros((2, 2), dtype=np.int64), 0, np.empty((2, BLOCK), dtype=np.int64)
-            for block, doubles in self._blocks(share):
-                positive, reached = self.is_positive[block], reaches(doubles, threshold)
-                marked = row_marks(doubles.view(np.int64), positive, buffers[:, : len(doubles)])
-                marks += int(marked.sum(dtype=np.uint64))
-                both, positives, reaching = map(np.count_nonzero, (positive & reached, positive, reached))
-                counts += [[reaching - both, both], [len(positive) - positives - reaching + both, positives - both]]
-            return counts, marks
+        def work(share: range) -> list[RowsAt]:
+            return [
+                self._kernels.count_at(bits, np.ascontiguousarray(labels.codes[block]), *asked)
+                for block, bits in self._blocks(share)
+            ]
 
-        parts = self._on_all_cores(work)
-        counts = np.sum([part[0] for part in parts], axis=0)
+        parts = itertools.chain.from_iterable(self._on_all_cores(work))
+        found = RowsAt(*map(sum, zip(*parts, strict=True)))
+        if found.invalid:
+            labels.check()
+        if found.nans:
+            require_no_nan(self.scores)
+        warn_of_absence(labels.absent)
+        fp, fn = found.accepted - found.tp, found.positives - found.tp
+        counts = np.array([[fp, found.tp], [len(self.scores) - found.positives - fp, fn]])
         present = counts.any(axis=1)
         sums = squares = rows = counts[present]
         ends = np.array([threshold, np.nextafter(threshold, -np.inf)])
@@ -113,9 +122,14 @@ class HeldOutRows:
                     np.bincount(cells, values, minlength=4).reshape(2, 2)[present]
                     for values in (self.weights, self.weights**2)
                 )
-        checksum = sum(part[1] for part in parts) % 2**64
         return ScoreTally(
-            ordered_keys(ends[present]), sums, rows, squares, self.scores.dtype, checksum, pos_label=self.pos_label
+            ordered_keys(ends[present]),
+            sums,
+            rows,
+            squares,
+            self.scores.dtype,
+            found.checksum % 2**64,
+            pos_label=self.pos_label,
         )
 
     def around(self, seen: RowSample) -> ScoreTally:
@@ -132,13 +146,10 @@ class HeldOutRows:
         may_be = _bits_within(low, high)
 
         def work(share: range) -> list[NDArray[np.intp]]:
-            return [
-                may_be.take(doubles.view(np.int64) >> SHIFT).nonzero()[0] + block.start
-                for block, doubles in self._blocks(share)
-            ]
+            return [self._kernels.flagged(bits, may_be, SHIFT) + block.start for block, bits in self._blocks(share)]
 
         rows = np.concatenate(list(itertools.chain.from_iterable(self._on_all_cores(work))))
-        tally = tally_rows(self.scores[rows], self.is_positive[rows], None)
+        tally = tally_rows(self.scores[rows], self.labels.codes[rows] == self.labels.positive, None)
         steps = np.zeros(len(tally) + 1, dtype=np.int64)
         for edges, step in ((low, 1), (high, -1)):
             np.add.at(steps, np.searchsorted(tally.scores[::-1], edges), step)
@@ -158,11 +169,17 @@ class HeldOutRows:
         ends = [len(self.scores) * share // workers for share in range(workers + 1)]
         return on_each(work, [range(*pair) for pair in itertools.pairwise(ends)], workers)
 
-    def _blocks(self, share: range) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Scores as doubles, block by block."""
-        for start in share[::BLOCK]:
-            block = slice(start, min(start + BLOCK, share.stop))
-            yield block, as_doubles(self.scores[block])
+    @cached_property
+    def _kernels(self) -> Kernels:
+        return available(len(self.scores), settings())
+
+    def _blocks(self, share: range) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """Bits of scores, block by block; those that are read once, and as they are, as one block."""
+        as_they_are = self._kernels.reads_once and self.scores.dtype == np.float64 and self.scores.flags.c_contiguous
+        size = max(BLOCK, len(share)) if as_they_are else BLOCK
+        for start in share[::size]:
+            block = slice(start, min(start + size, share.stop))
+            yield block, self._kernels.doubles(self.scores[block]).view(np.int64)
 
 
 def _bits_within(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:

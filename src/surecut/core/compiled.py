@@ -29,6 +29,7 @@ from surecut.core.kernels import (
     KeyRanges,
     NumpyKernels,
     OccupiedBins,
+    RowsAt,
     SortedRows,
 )
 from surecut.core.keys import (
@@ -323,6 +324,33 @@ def _codes(bits: Any, labels: Any, positive: Any, negative: Any, codes: Any) -> 
     return positives, bits.size - known, nans, checksum, lowest, highest
 
 
+def _count_at(
+    bits: Any, scores: Any, labels: Any, positive: Any, negative: Any, threshold: Any
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """What `RowsAt` holds."""
+    tp, accepted, positives, known, nans = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    checksum = np.int64(0)
+    for i in range(bits.size):
+        is_positive, reached = np.int64(labels[i] == positive), np.int64(scores[i] >= threshold)
+        tp += is_positive & reached
+        accepted += reached
+        positives += is_positive
+        known += is_positive | np.int64(labels[i] == negative)
+        nans += np.int64((bits[i] & MAGNITUDE) > INFINITY)
+        mixed = (bits[i] ^ (bits[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
+        checksum += mixed * mixed
+    return tp, accepted, positives, bits.size - known, nans, checksum
+
+
+def _flagged(bits: Any, flags: Any, shift: Any, rows: Any) -> Any:
+    """Write the positions of flagged rows; returns how many."""
+    found, last = np.uint64(0), np.uint64(flags.size - 1)
+    for i in range(bits.size):
+        rows[found] = i
+        found += np.uint64(flags[np.uint64(bits[i] >> shift) & last])
+    return found
+
+
 def _runs(codes: Any, lowest: Any, keys: Any, rows: Any) -> Any:
     """Distinct keys of sorted codes, descending, and their rows by class; returns how many."""
     if codes.size == 0:
@@ -447,6 +475,7 @@ def _positions(run: Any, free: Any, ends: Any, found: Any) -> Any:
 HISTOGRAM, OCCUPIED, INSIDE, CODES, RUNS, JUDGE, POSITIONS = (
     _Kernel(one) for one in (_histogram, _occupied, _inside, _codes, _runs, _judge, _positions)
 )
+COUNT_AT, FLAGGED = _Kernel(_count_at), _Kernel(_flagged)
 """Compiled, or read from numba's cache, when they are first called."""
 
 
@@ -596,6 +625,23 @@ class CompiledKernels(Kernels):
         if not self._waits and not POSITIONS.is_ready(kind, lambda: (run[:0], free, ends, found)):
             return self._in_numpy.positions(run, free, ends)
         return found if POSITIONS(run, free, ends, found) else None
+
+    def count_at(self, bits: Any, labels: Any, positive: Any, negative: Any, threshold: float) -> RowsAt:
+        codes, *classes = self._labels(labels, positive, negative)
+        columns = bits, bits.view(np.float64), codes
+        rest = *classes, np.float64(threshold if threshold < np.inf else np.nan)  # +inf accepts nothing
+        if not self._waits and not COUNT_AT.is_ready(_kind(*columns), lambda: (*_nothing(*columns), *rest)):
+            return self._in_numpy.count_at(bits, labels, positive, negative, threshold)
+        found = RowsAt(*COUNT_AT(*columns, *rest))
+        return found._replace(checksum=found.checksum % 2**64)
+
+    def flagged(self, bits: Any, flags: NDArray[np.bool_], shift: np.int64) -> NDArray[np.int64]:
+        rows = self.buffers.array("flagged", len(bits), np.int64)
+        columns = bits, flags
+        if not self._waits and not FLAGGED.is_ready(_kind(*columns), lambda: (bits[:0], flags, shift, rows[:0])):
+            return self._in_numpy.flagged(bits, flags, shift)
+        found = FLAGGED(*columns, shift, rows)
+        return rows[:found].copy()
 
 
 def _kind(*columns: Any) -> tuple[Any, ...]:

@@ -38,6 +38,7 @@ from surecut.core.keys import (
     checksum,
     key_marks,
     ordered_keys,
+    reaches,
     row_marks,
     scores_of_keys,
 )
@@ -71,6 +72,21 @@ class SortedRows(NamedTuple):
 
     keys: NDArray[np.uint64]
     rows: NDArray[np.int64]
+    positives: int
+    invalid: int
+    nans: int
+    checksum: int
+
+
+class RowsAt(NamedTuple):
+    """What a pass over the rows has found at a threshold.
+
+    Numbers of rows: positives that reach it, all that do, all positives, labels that are neither of the two, and NaNs;
+    and the checksum.
+    """
+
+    tp: int
+    accepted: int
     positives: int
     invalid: int
     nans: int
@@ -231,6 +247,17 @@ class Kernels(ABC):
         more than a run has positions for.
         """
 
+    @abstractmethod
+    def count_at(self, bits: Any, labels: Any, positive: Any, negative: Any, threshold: float) -> RowsAt:
+        """Count the rows that reach a threshold."""
+
+    @abstractmethod
+    def flagged(self, bits: Any, flags: NDArray[np.bool_], shift: np.int64) -> NDArray[np.int64]:
+        """Positions of the rows whose bits above the lowest ones, as many as `shift`, are flagged.
+
+        There is a flag for each number that these bits can be; those of negative scores count from the end.
+        """
+
 
 class KeyCells(NamedTuple):
     """Equal cells of keys from `base` on, 2**shift wide, that tell quickly in which of some ranges a key is, if in any.
@@ -367,6 +394,23 @@ class NumpyKernels(Kernels):
         found = self.buffers.array("positions", len(run), np.int64)
         found[order] = np.arange(len(run)) + np.repeat(begin - firsts, sizes)
         return found
+
+    def count_at(self, bits: Any, labels: Any, positive: Any, negative: Any, threshold: float) -> RowsAt:
+        scores, is_positive = bits.view(np.float64), labels == positive
+        reached = reaches(scores, threshold)
+        tp, accepted, positives = (int(np.count_nonzero(one)) for one in (is_positive & reached, reached, is_positive))
+        valid = positives
+        if negative != positive:
+            valid += int(np.count_nonzero(labels == negative))
+        nans = int(np.count_nonzero(np.isnan(scores)))
+        buffers = [self.buffers.array(name, len(bits), np.int64) for name in ("part", "other")]
+        marks = int(row_marks(bits, is_positive, buffers).sum(dtype=np.uint64))
+        return RowsAt(tp, accepted, positives, len(labels) - valid, nans, marks)
+
+    def flagged(self, bits: Any, flags: NDArray[np.bool_], shift: np.int64) -> NDArray[np.int64]:
+        return np.flatnonzero(
+            flags.take(np.right_shift(bits, shift, out=self.buffers.array("part", len(bits), np.int64)))
+        )
 
 
 def sorted_with_class(
