@@ -249,13 +249,14 @@ class Kernels(ABC):
 
     @abstractmethod
     def count_at(self, bits: Any, labels: Any, positive: Any, negative: Any, threshold: float) -> RowsAt:
-        """Count the rows that reach a threshold."""
+        """Count the rows that reach a threshold; `bits` are those of float64 scores."""
 
     @abstractmethod
     def flagged(self, bits: Any, flags: NDArray[np.bool_], shift: np.int64) -> NDArray[np.int64]:
         """Positions of the rows whose bits above the lowest ones, as many as `shift`, are flagged.
 
-        There is a flag for each number that these bits can be; those of negative scores count from the end.
+        The bits are those of float64 scores. There is a flag for each number that the leading ones can be; those of
+        negative scores count from the end.
         """
 
 
