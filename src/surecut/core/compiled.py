@@ -51,6 +51,8 @@ from surecut.core.keys import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from surecut.core.entries import Entries
     from surecut.metrics import WholeRatio
 
