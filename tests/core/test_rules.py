@@ -13,6 +13,7 @@ survive are no other rules:
 | `_in_dtype` | `"iu"` to `"XXiuXX"`; `astype(np.float64)` to `astype(None)` | no kind is X; None is float64 |
 | `_ratio_at` | `samples > 1` to `>= 1` | the coefficients of one sample are plain numbers |
 | `_tried_edges` | the sample 0 of the only one to another | it is not asked for |
+| `judge` | the ratio that `_tried_edges` gets to None | the metric itself has the same value, more slowly |
 """
 
 from __future__ import annotations
@@ -713,6 +714,17 @@ def test_the_compiled_judge_counts_what_the_winner_accepts():
             given = rules.placed_one(entries, int(verdict.winner[0]), FLOAT, (int(fp[0]), int(tp[0])))
             counted = rules.placed_one(entries, int(verdict.winner[0]), FLOAT)
             assert repr(given) == repr(counted)
+
+
+def test_an_error_counts_the_rows_at_which_a_metric_is_undefined():
+    undefined = Objective(FunctionMetric(lambda confusion: np.full(np.shape(confusion.tp), np.nan), name="nothing"))
+    edges = Confusion(tp=np.zeros(2), fp=np.zeros(2), fn=np.ones(2), tn=np.zeros(2))
+    said = {rows: str(rules.infeasible(undefined, edges, rows)) for rows in (1, 2, 1234)}
+    assert said == {
+        1: "nothing is undefined at every cut of this 1 row",
+        2: "nothing is undefined at every cut of these 2 rows",
+        1234: "nothing is undefined at every cut of these 1,234 rows",
+    }
 
 
 def test_rounding_of_weights_makes_no_best_cut_of_several_samples():
