@@ -46,9 +46,6 @@ DIGITS = 5
 """Seen scores of so few digits are rounded: then all rows are compared, since a row need not be close to its rounded
 score."""
 
-COMPILED = 4
-"""Compiled kernels read so many times the rows before another thread is worth it."""
-
 SHIFT = np.int64(39)
 """Whether a score lies in one of the ranges is first looked up by its bits above these."""
 
@@ -167,9 +164,7 @@ class HeldOutRows:
 
     def _on_all_cores(self, work: Callable[[range], Any]) -> list[Any]:
         """Run `work` on shares of the rows, in their order."""
-        sizes = settings()
-        fewest = sizes.rows_per_worker * (COMPILED if self._kernels.reads_once else 1)
-        workers = min(sizes.available_cores, 1 + len(self.scores) // fewest)
+        workers = self._kernels.workers(len(self.scores), settings())
         ends = [len(self.scores) * share // workers for share in range(workers + 1)]
         return on_each(work, [range(*pair) for pair in itertools.pairwise(ends)], workers)
 

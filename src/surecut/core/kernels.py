@@ -54,6 +54,9 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 
 NO_BINS = np.empty(0, dtype=np.int64)
 
+COMPILED = 3
+"""Compiled loops read so many times the rows before another thread is worth it."""
+
 LOOSE = 4
 """Where all ranges together are so many times narrower than what lies between their ends, they lie far apart."""
 
@@ -190,6 +193,11 @@ class Kernels(ABC):
 
     def __init__(self) -> None:
         self.buffers = Buffers()
+
+    def workers(self, rows: int, settings: Settings) -> int:
+        """How many threads are worth starting for so many rows."""
+        fewest = settings.rows_per_worker * (COMPILED if self.reads_once else 1)
+        return min(settings.available_cores, 1 + rows // fewest)
 
     def doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """Scores as float64 without gaps; converted ones stand in this thread's buffer until it converts others."""

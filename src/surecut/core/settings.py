@@ -26,7 +26,7 @@ class Settings:
         Rows that a kernel reads at once, so few that converted scores stay in cache; and how many such blocks are read
         as one where nothing has to be converted.
     rows_per_worker
-        Fewer rows are not worth another thread.
+        Fewer rows are not worth another thread; three times as many, where loops are compiled.
     sort_below
         Fewer rows than this are sorted; a search would not be faster.
     first_bits

@@ -49,8 +49,7 @@ class ArraySource(RowSource):
     @cached_property
     def workers(self) -> int:
         """The threads that read rows."""
-        most = 1 + self.scores.size // self.settings.rows_per_worker
-        return min(self.settings.available_cores, most, len(self.scores))
+        return min(self.kernels.workers(self.scores.size, self.settings), len(self.scores))
 
     @property
     def weighted(self) -> bool:
