@@ -100,8 +100,13 @@ def as_doubles(scores: NDArray[Any], buffer: NDArray[np.float64] | None = None) 
     doubles = np.empty(scores.shape) if buffer is None else buffer
     np.copyto(doubles, scores)
     if scores.dtype in (np.float16, np.float32) and scores.max(initial=-np.inf) == np.inf:
-        np.minimum(doubles, np.finfo(scores.dtype).max, out=doubles)
+        np.minimum(doubles, highest_of(scores.dtype), out=doubles)
     return doubles
+
+
+def highest_of(dtype: np.dtype[Any]) -> float:
+    """What +inf becomes in `as_doubles`; float64 keeps it."""
+    return float(np.finfo(dtype).max) if dtype in (np.float16, np.float32) else np.inf
 
 
 def require_no_nan(scores: NDArray[Any], name: str = "y_score", way_out: str = DROP_OR_FILL) -> None:

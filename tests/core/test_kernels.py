@@ -338,6 +338,7 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
 
     asked = []
     names = {"HISTOGRAM", "INSIDE", "CODES", "RUNS", "COUNT_AT", "FLAGGED", "POSITIONS"}
+    names |= {"COLUMN_CODES", "BEST_EDGES", "COLUMN_BINS", "COLUMN_ROWS"}
     for name in names:
         kernel = getattr(module, name)
         monkeypatch.setattr(kernel, "is_ready", lambda kind, prepare, name=name: asked.append(name))
@@ -352,6 +353,9 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
     assert (found.rows.tolist(), found.positives) == ([[0, 2], [1, 0]], 2)
     ranges_of_all = KeyRanges.of(*ordered_keys(np.array([[0.0], [9.0]])))
     assert len(kernels.inside(bits, labels, NO_WEIGHTS, 1, ranges_of_all)[0]) == 3
+    matrices = bits[:, None].view(float), labels[:, None]
+    assert not kernels.sorts_columns(*matrices)
+    assert not kernels.bins_columns(*matrices)
     assert kernels.positions(np.array([1, 0, 1]), np.array([0, 1]), np.array([1, 3])).tolist() == [1, 0, 2]
     assert kernels.count_at(bits, labels, 1, 0, 0.5)[:5] == (2, 2, 2, 0, 0)
     assert kernels.flagged(bits, np.array([True, False, False, False]), np.int64(62)).tolist() == [0, 1, 2]
@@ -428,6 +432,54 @@ def test_flagged_rows_are_the_same(compiled, share):
         np.testing.assert_array_equal(fast, reference)
         expected = [row for row, bit in enumerate(bits.tolist()) if flags[bit >> 50]]
         assert reference.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_of_a_matrix_are_counted_and_collected_as_one_column_is(compiled, dtype, order):
+    random = np.random.default_rng(5)
+    scores = np.asarray(50 * random.normal(size=(300, 7)), dtype=dtype, order=order)
+    truth = (random.random(scores.shape) < 0.3).astype(np.int64)
+    if dtype != np.int32:
+        scores[random.integers(300, size=5), random.integers(7, size=5)] = np.inf
+    columns = [
+        np.minimum(column.astype(float), np.finfo(dtype).max if dtype == np.float32 else np.inf)
+        for column in np.ascontiguousarray(scores.T)
+    ]
+    bins = [first_bins(np.sort(column), 6) for column in columns]
+    width = 2 * max(int(one.half) for one in bins)
+    some = slice(2, 7)
+    found = compiled.binned_columns(scores, truth, some, np.array(bins[some]), width)
+    assert found.nans == 0
+    expected = np.zeros((7, width, 2), dtype=np.int64)
+    for i, column in enumerate(columns):
+        labels = np.ascontiguousarray(truth[:, i])
+        _, _, named = NumpyKernels().histogram(
+            column.view(np.int64), labels, NO_WEIGHTS, 1, 0, bins[i], expected[i], expected[i]
+        )
+        if i >= some.start:
+            assert found.checksums[i - some.start] == named % 2**64
+    np.testing.assert_array_equal(found.counts, expected[some])
+
+    entry = np.full((5, width), -1, dtype=np.int32)
+    is_chosen = found.counts.any(axis=2) & (random.random((5, width)) < 0.4)
+    is_chosen[3] = False
+    chosen = np.argwhere(is_chosen)
+    assert len(chosen) > 10
+    entry[tuple(chosen.T)] = np.arange(len(chosen))
+    of_labels = [chosen[chosen[:, 0] == i, 1] for i in range(5)]
+    ends = np.array([[2 * own.min(), 2 * own.max() + 1] if len(own) else [1, 0] for own in of_labels])
+    rows = found.counts[tuple(chosen.T)].sum(axis=1)
+    starts = np.concatenate(([0], np.cumsum(rows)))
+    keys, classes = compiled.collected_columns(scores, some, found.places, entry, ends.astype(np.uint16), starts)
+    for one, (label, which) in enumerate(chosen):
+        own = slice(starts[one], starts[one + 1])
+        low, high = bins[2 + label].ends(np.array([which]))
+        every = ordered_keys(columns[2 + label])
+        inside = (every >= low) & (every <= high)
+        inside &= found.places[label] >> 1 == which  # the two bins beside zero have the same ends
+        np.testing.assert_array_equal(keys[own], every[inside])
+        np.testing.assert_array_equal(classes[own], truth[inside, 2 + label])
 
 
 def double(number):

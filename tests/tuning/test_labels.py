@@ -23,13 +23,20 @@ from surecut import (
 )
 from surecut.core.settings import using
 from surecut.metrics import LinearFractional
-from surecut.sources.matrices import BinnedColumns
+from surecut.sources.matrices import BinnedColumns, DenseSource
 from surecut.tuning.labels import tune_tallies
 
 NAMES = ["f1", "f2", "jaccard", "am", "kappa", "accuracy", "precision", "recall", "mcc", "gmean"]
 
+ODDS = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0))
+"""TP/FP, which is undefined at the scores of the first positives."""
+
+HITS_PER_MISS = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 0, 1, 0))
+"""TP/FN, which is undefined at the score of the last positive."""
+
 SCORES = {
     "normal": lambda random, shape: random.normal(size=shape),
+    "far apart": lambda random, shape: random.normal(size=shape) * random.choice([0.0, 1.0, 1e100], size=shape),
     "tied": lambda random, shape: np.round(random.random(shape), 1),
     "float32": lambda random, shape: random.normal(size=shape).astype(np.float32),
     "float16": lambda random, shape: random.normal(size=shape).astype(np.float16),
@@ -56,18 +63,65 @@ def is_undefined(metric, column):
 
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("name", NAMES)
-def test_macro_is_the_best_cut_of_each_label_bit_for_bit(kind, name):
+def test_macro_is_the_best_cut_of_each_label_bit_for_bit(kind, name, kernels_name):
     for seed in range(4):
         truth, scores = sample(kind, seed)
         metric = get_metric(name)
         if all(is_undefined(metric, column) for column in truth.T):
             continue
-        cut = tune_thresholds(truth, scores, metric=name)
+        with using(kernels=kernels_name):
+            cut = tune_thresholds(truth, scores, metric=name)
         for i in range(truth.shape[1]):
             if is_undefined(metric, truth[:, i]):
                 assert i in cut.shared
             else:
                 assert cut[i] == tune_threshold(truth[:, i], scores[:, i], metric=name)
+
+
+@pytest.mark.parametrize("name", [*NAMES, ODDS, HITS_PER_MISS])
+@pytest.mark.parametrize("seed", range(4))
+def test_both_sets_of_kernels_sort_the_same_labels(name, seed, both_kernels):
+    """Matrices of all kinds, in any order in memory; many ties, classes that are absent, several blocks."""
+    random = np.random.default_rng(seed)
+    truth = (random.random((40, 24)) < random.choice([0.0, 0.1, 0.5, 1.0], size=24)).astype(
+        [np.uint8, bool, np.int32, np.float32][seed]
+    )
+    scores = random.integers(-2, 4, size=truth.shape) * random.choice([1.0, 0.25, 1e300, 5e-324], size=24)
+    scores += np.where(random.random(24) < 0.3, random.normal(size=truth.shape), 0.0)
+    for one, other in (
+        (truth, scores),
+        (np.asfortranarray(truth), scores),
+        (truth, np.asfortranarray(scores)),
+        (truth[:, ::2], scores[::-1, 1::2]),
+    ):
+        other.flags.writeable = seed % 2 == 0
+        cuts = []
+        for kernels in both_kernels:
+            with using(kernels=kernels, entries_at_once=250):
+                cuts.append(tune_thresholds(one, other, metric=name))
+        assert cuts[0] == cuts[1]
+        np.testing.assert_array_equal(cuts[0].checksums, cuts[1].checksums)
+
+
+def test_compiled_kernels_sort_labels_that_can_be_judged_in_one_go(both_kernels, monkeypatch):
+    """A constraint, weights, a metric that is no ratio: these are searched."""
+    truth, scores = sample("normal", 0)
+    searched, entries = [], DenseSource.entries
+    monkeypatch.setattr(DenseSource, "entries", lambda self, labels: searched.append(labels) or entries(self, labels))
+    for kernels, number in zip(both_kernels, (1, 0), strict=True):
+        with using(kernels=kernels):
+            tune_thresholds(truth, scores)
+        assert len(searched) == number
+        searched.clear()
+    for options in ({"metric": "mcc"}, {"constraint": "recall>=0.5"}, {"sample_weight": np.arange(1, 31)}):
+        with using(kernels="compiled"):
+            tune_thresholds(truth, scores, **options)
+        assert searched
+        searched.clear()
+    outliers = scores * 10.0 ** np.random.default_rng(0).integers(-300, 300, size=scores.shape)  # keys of 64 bits
+    with using(kernels="compiled"):
+        tune_thresholds(truth, outliers)
+    assert searched
 
 
 @pytest.mark.parametrize("kind", SCORES)
@@ -100,6 +154,13 @@ def test_micro_with_weights_is_the_best_cut_of_weighted_entries():
     pooled = tune_threshold(truth.ravel(), scores.ravel(), sample_weight=np.repeat(weights, truth.shape[1]))
     assert cut.thresholds[0] == pooled.threshold
     assert cut.value == pytest.approx(pooled.value)
+
+
+@pytest.fixture
+def both_kernels():
+    """NumPy's, which are the reference, and the compiled ones."""
+    pytest.importorskip("numba")
+    return "numpy", "compiled"
 
 
 @pytest.fixture(params=["numpy", "compiled"])
@@ -136,6 +197,17 @@ def test_the_search_in_bins_is_exact(kind, bits, order, group, searching_in_bins
             assert tune_thresholds(truth, scores, metric=name) == cut
     assert searched
     assert not any(searched)
+
+
+def test_compiled_kernels_count_columns_where_they_stand(both_kernels, monkeypatch):
+    truth, scores = sample("normal", 0, rows=200)
+    copied, copy = [], DenseSource._copied
+    monkeypatch.setattr(DenseSource, "_copied", lambda self, *given: copied.append(given) or copy(self, *given))
+    for kernels in both_kernels:
+        copied.clear()
+        with using(kernels=kernels, binned_rows=0, binned_size=0):
+            tune_thresholds(truth, scores)
+        assert bool(copied) == (kernels == "numpy")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -331,10 +403,6 @@ def test_tallies_of_different_dtypes_keep_theirs():
     tallies = [ScoreTally.from_scores([0, 0, 1, 1], column) for column in columns]
     cut = tune_tallies(tallies, "abc")
     assert cut.thresholds.tolist() == [tally.best_cut("f1").threshold for tally in tallies]
-
-
-ODDS = LinearFractional.from_cells(numerator=(1, 0, 0, 0), denominator=(0, 1, 0, 0))
-"""TP/FP, which is undefined at the scores of the first positives."""
 
 
 def test_a_metric_that_is_undefined_above_some_positives():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
+from surecut._inputs import highest_of
 from surecut.core.counts import NO_MARKS, Counts
 from surecut.core.kernels import (
     LEVELS,
@@ -23,6 +24,8 @@ from surecut.core.kernels import (
     NO_BINS,
     NONE,
     SEVERAL,
+    BestEdges,
+    BinnedRows,
     DrawnCells,
     FirstBins,
     Kernels,
@@ -30,6 +33,7 @@ from surecut.core.kernels import (
     NumpyKernels,
     OccupiedBins,
     RowsAt,
+    SortedColumns,
     SortedRows,
 )
 from surecut.core.keys import (
@@ -67,6 +71,9 @@ LOOK = 1 << 12
 GROUP = 8
 """In pieces of `LOOK` rows, `GROUP` flags of one byte each are looked at as one word, and float32 scores are converted,
 since these pieces stay in the first cache."""
+
+TILE = 64
+"""Rows of a matrix whose scores of some tens of columns stay in cache while column after column is read."""
 
 
 class _Kernel:
@@ -474,10 +481,211 @@ def _positions(run: Any, free: Any, ends: Any, found: Any) -> Any:
     return True
 
 
+def _column_codes(
+    scores: Any, truth: Any, first: Any, cap: Any, column: Any, codes: Any, positives: Any, named: Any, ends: Any
+) -> tuple[Any, Any]:
+    """What `_codes` writes of one sample, of some columns of a matrix, the first one being `first`.
+
+    Where keys take more than 63 bits, the gap between the highest negative score and the lowest other one is left out.
+    `column` is for one column: its doubles, their bits, its classes. Scores above `cap` count as this. `positives` and
+    `named`, the checksums, are by column, and so are `ends`: the lowest key, the one below the gap, and the gap.
+    Returns the number of NaNs, and the largest code without its class.
+    """
+    (doubles, bits, classes), (lowest, below_gap, gaps) = column, ends
+    nans, widest = np.int64(0), np.uint64(0)
+    for j in range(codes.shape[0]):
+        out, own, indicator = codes[j], scores[:, first + j], truth[:, first + j]
+        for i in range(own.size):
+            score = np.float64(own[i])
+            doubles[i] = cap if score > cap else score
+        for i in range(indicator.size):
+            classes[i] = indicator[i] != 0
+        count, checksum = np.int64(0), np.int64(0)
+        least, most = ~np.uint64(0), np.uint64(0)
+        for i in range(out.size):
+            is_positive = np.int64(classes[i])
+            count += is_positive
+            nans += np.int64((bits[i] & MAGNITUDE) > INFINITY)
+            mixed = (bits[i] ^ (bits[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
+            checksum += mixed * mixed
+            key = np.uint64(bits[i]) ^ (np.uint64(bits[i] >> SIGN_SHIFT) | SIGN)
+            key = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+            out[i] = key
+            least, most = min(least, key), max(most, key)
+        below, gap = ~np.uint64(0), np.uint64(0)
+        if (most - least) >> np.uint64(63) != 0:
+            below, above = np.uint64(0), ~np.uint64(0)
+            for i in range(out.size):
+                is_below = out[i] < SIGN
+                below = max(below, out[i] if is_below else np.uint64(0))
+                above = min(above, ~np.uint64(0) if is_below else out[i])
+            gap = above - below - np.uint64(1)
+        for i in range(out.size):
+            key = out[i] - (gap if out[i] > below else np.uint64(0))
+            out[i] = ((key - least) << np.uint64(1)) | np.uint64(classes[i])
+        positives[j], named[j] = count, checksum
+        lowest[j], below_gap[j], gaps[j] = least, below, gap
+        widest = max(widest, most - gap - least)
+    return nans, widest
+
+
+def _best_edges(codes: Any, positives: Any, ratios: Any, needs: Any, tie: Any, buffer: Any, out: Any) -> None:
+    """The rules of `rules.judge` for ratios of whole numbers, of samples that are rows of sorted codes.
+
+    An edge below a score without positives is not better than the one above it, so that others alone are tried, unless
+    the ratio is undefined at one of these. `out` is by sample the number of codes below the edge, its TP, its value.
+    `buffer` has places for one more than a sample's codes.
+    """
+    (places, edges, accepted), (below_of, tp_of, value_of) = buffer, out
+    for s in range(codes.shape[0]):
+        code = codes[s]
+        rows = np.int64(code.size)
+        below_of[s], tp_of[s], value_of[s] = rows, 0, -np.inf
+        if (needs[0] and positives[s] == rows) or (needs[1] and positives[s] == 0):
+            continue
+        n0, n1, n2, d0, d1, d2 = ratios[s, 0], ratios[s, 1], ratios[s, 2], ratios[s, 3], ratios[s, 4], ratios[s, 5]
+        at_none = -np.inf if d0 == 0 else np.float64(n0) / np.float64(d0)
+        every, again = d0 == 0, True
+        best, count = at_none, np.uint64(0)
+        while again:
+            best, count, again = at_none, np.uint64(0), False
+            if every:
+                tp = np.int64(0)
+                for i in range(rows - 1, -1, -1):
+                    tp += np.int64(code[i] & np.uint64(1))
+                    if i == 0 or code[i - 1] >> np.uint64(1) != code[i] >> np.uint64(1):
+                        edges[count], accepted[count] = i, tp
+                        count += np.uint64(1)
+            else:
+                found: Any = np.uint64(0)
+                for i in range(code.size):
+                    places[found] = i
+                    found += code[i] & np.uint64(1)
+                for p in range(found):
+                    edge: Any = places[found - np.uint64(1) - p]
+                    key = code[edge] >> np.uint64(1)
+                    if p + np.uint64(1) < found and code[places[found - np.uint64(2) - p]] >> np.uint64(1) == key:
+                        continue  # another positive has the same score
+                    while edge > np.uint64(0) and code[edge - np.uint64(1)] >> np.uint64(1) == key:
+                        edge -= np.uint64(1)
+                    edges[count], accepted[count] = edge, p + np.uint64(1)
+                    count += np.uint64(1)
+            for k in range(count):
+                tp = accepted[k]
+                fp = rows - edges[k] - tp
+                bottom = d0 + d1 * tp + d2 * fp
+                if bottom != 0:
+                    best = max(best, np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom))
+                elif not every:
+                    again = True
+            every = True
+        if best == -np.inf:
+            continue
+        least = best - tie * abs(best)
+        value, tried = at_none, np.uint64(0)
+        while value < least:
+            tp = accepted[tried]
+            fp = rows - edges[tried] - tp
+            bottom = d0 + d1 * tp + d2 * fp
+            value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+            below_of[s], tp_of[s] = edges[tried], tp
+            tried += np.uint64(1)
+        value_of[s] = value
+
+
+def _column_bins(
+    scores: Any, truth: Any, first: Any, cap: Any, piece: Any, bins: Any, places: Any, counts: Any, named: Any
+) -> Any:
+    """What `_histogram` counts of one sample, of some columns of a matrix, the first one being `first`.
+
+    `piece` is for some rows of a column: doubles, their bits, classes. Scores above `cap` count as this. `places` keeps
+    twice the bin of each row, and 1 more if it is positive; `counts` are by column and place, `named`, the checksums,
+    by column. Returns the number of NaNs.
+    """
+    doubles, bits, classes = piece
+    nans = np.int64(0)
+    for start in range(0, scores.shape[0], doubles.size):
+        size = min(doubles.size, scores.shape[0] - start)
+        for j in range(places.shape[0]):
+            own, indicator = scores[start : start + size, first + j], truth[start : start + size, first + j]
+            for i in range(own.size):
+                score = np.float64(own[i])
+                doubles[i] = cap if score > cap else score
+            for i in range(indicator.size):
+                classes[i] = indicator[i] != 0
+            smallest, largest, shift, half = bins[j, 0], bins[j, 1], bins[j, 2], bins[j, 3]
+            out, checksum = places[j, start : start + size], np.int64(0)
+            for i in range(out.size):
+                is_positive = np.int64(classes[i])
+                magnitude = bits[i] & MAGNITUDE
+                nans += np.int64(magnitude > INFINITY)
+                mixed = (bits[i] ^ (bits[i] >> HALF_WORD) ^ (-is_positive & POSITIVE_MARK)) & LOW_WORD
+                checksum += mixed * mixed
+                magnitude = smallest if magnitude < smallest else magnitude
+                magnitude = largest if magnitude > largest else magnitude
+                step = (magnitude - smallest) >> shift
+                out[i] = (((step ^ (bits[i] >> SIGN_SHIFT)) + half) << CLASS_BIT) + is_positive
+            named[j] += checksum
+    for j in range(places.shape[0]):
+        place, count = places[j], counts[j]
+        for i in range(place.size):
+            count[place[i]] += 1
+    return nans
+
+
+def _column_rows(
+    scores: Any, first: Any, cap: Any, places: Any, entry: Any, ends: Any, buffer: Any, found: Any, out: Any
+) -> None:
+    """Key and class of the rows of some columns that are in some bins, those of each bin together.
+
+    `entry` is by column and bin the position of `found`, where the bin's next row goes in `out`; negative where its
+    rows are not looked for. `ends` are the lowest and the highest place of each column that are; the highest is less
+    where there are none. Rows are looked for as in `_inside`.
+    """
+    (flags, words, groups, rows, doubles, bits), (keys, classes) = buffer, out
+    for j in range(places.shape[0]):
+        low, width, own = ends[j, 0], np.uint16(ends[j, 1] - ends[j, 0]), entry[j]
+        if ends[j, 1] < low:
+            continue
+        for start in range(0, places.shape[1], LOOK):
+            place = places[j, start : start + LOOK]
+            for i in range(place.size):
+                flags[i] = np.uint16(place[i] - low) <= width
+            count = (place.size + GROUP - 1) // GROUP
+            for i in range(place.size, count * GROUP):
+                flags[i] = False
+            opened = np.uint64(0)
+            for g in range(count):
+                groups[opened] = g
+                opened += np.uint64(words[g] != 0)
+            copied = np.uint64(0)
+            for g in range(opened):
+                for i in range(GROUP):
+                    rows[copied] = groups[g] * np.uint64(GROUP) + np.uint64(i)
+                    copied += np.uint64(flags[rows[copied]])
+            inside = np.uint64(0)
+            for i in range(copied):
+                rows[inside] = rows[i]
+                inside += np.uint64(own[place[rows[i]] >> np.uint16(1)] >= 0)
+            for i in range(inside):
+                score = np.float64(scores[np.uint64(start) + rows[i], first + j])
+                doubles[i] = cap if score > cap else score
+            for i in range(inside):
+                key = np.uint64(bits[i]) ^ (np.uint64(bits[i] >> SIGN_SHIFT) | SIGN)
+                key = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
+                which = own[place[rows[i]] >> np.uint16(1)]
+                keys[found[which]] = key
+                classes[found[which]] = place[rows[i]] & np.uint16(1)
+                found[which] += 1
+
+
 HISTOGRAM, OCCUPIED, INSIDE, CODES, RUNS, JUDGE, POSITIONS = (
     _Kernel(one) for one in (_histogram, _occupied, _inside, _codes, _runs, _judge, _positions)
 )
 COUNT_AT, FLAGGED = _Kernel(_count_at), _Kernel(_flagged)
+COLUMN_CODES, BEST_EDGES, COLUMN_BINS, COLUMN_ROWS = (
+    _Kernel(one) for one in (_column_codes, _best_edges, _column_bins, _column_rows)
+)
 """Compiled, or read from numba's cache, when they are first called."""
 
 
@@ -486,12 +694,7 @@ def judge(
 ) -> tuple[Any, ...] | None:
     """What `rules.judge` finds of a ratio of whole numbers; None while the kernel is not ready, unless it `waits`."""
     samples = entries.samples
-    if samples == 1:
-        ratios = np.array([[*ratio.numerator, *ratio.denominator]])
-    else:
-        ratios = np.empty((samples, 6), dtype=np.int64)
-        for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
-            ratios[:, column] = coefficient
+    ratios = _coefficients(ratio, samples)
     given: list[Any] = [entries.starts, entries.weight, entries.absent]
     given += [None, None, None] if entries.in_scores else [entries.low, entries.high, entries.exact]
     given = [one if one is None or one.flags.c_contiguous else np.ascontiguousarray(one) for one in given]
@@ -503,6 +706,16 @@ def judge(
         return None
     is_final = JUDGE(*given, *rest)
     return best, winner, value, unresolved, bound, is_final, (fp, tp)
+
+
+def _coefficients(ratio: WholeRatio, samples: int) -> NDArray[np.int64]:
+    """Shape (samples, 6): numerator and denominator in (1, TP, FP)."""
+    if samples == 1:
+        return np.array([[*ratio.numerator, *ratio.denominator]]).reshape(1, 6)
+    ratios = np.empty((samples, 6), dtype=np.int64)
+    for column, coefficient in enumerate((*ratio.numerator, *ratio.denominator)):
+        ratios[:, column] = coefficient
+    return ratios
 
 
 class CompiledKernels(Kernels):
@@ -602,9 +815,6 @@ class CompiledKernels(Kernels):
         return SortedRows(keys[:found], rows[:found], positives, invalid, nans, checksum % 2**64)
 
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
-        flags = self.buffers.array("flags", LOOK, np.bool_)
-        groups = self.buffers.array("groups", LOOK // GROUP + 1, np.uint64)
-        rows = self.buffers.array("rows", LOOK + 1, np.uint64)
         keys = self.buffers.array("keys", len(bits), np.uint64)
         classes = self.buffers.array("classes", len(bits), np.bool_)
         copied = self.buffers.array("weights", len(weights), np.float64)
@@ -613,7 +823,7 @@ class CompiledKernels(Kernels):
         columns = *self._scores(bits), given, weighted
         cells = None if ranges.cells is None else tuple(ranges.cells)
         places = self.buffers.array("places", LOOK, np.uint32)
-        buffer = flags, flags.view(np.uint64), groups, rows, places
+        buffer = *self._look(), places
         rest = marked, tuple(ranges[:4]), cells, buffer, (keys, classes, copied)
         kind = (*_kind(*columns), cells is None)
         if not self._waits and not INSIDE.is_ready(kind, lambda: (*_nothing(*columns), *rest)):
@@ -627,6 +837,126 @@ class CompiledKernels(Kernels):
         if not self._waits and not POSITIONS.is_ready(kind, lambda: (run[:0], free, ends, found)):
             return self._in_numpy.positions(run, free, ends)
         return found if POSITIONS(run, free, ends, found) else None
+
+    def _look(self) -> tuple[Any, ...]:
+        """Flags, the same as words, groups of flags, and rows, for a piece."""
+        flags = self.buffers.array("flags", LOOK, np.bool_)
+        groups = self.buffers.array("groups", LOOK // GROUP + 1, np.uint64)
+        return flags, flags.view(np.uint64), groups, self.buffers.array("rows", LOOK + 1, np.uint64)
+
+    def sorts_columns(self, scores: NDArray[Any], truth: NDArray[Any]) -> bool:
+        if not _are_plain(scores, truth):
+            return False
+        if self._waits:
+            return True
+        can_code = COLUMN_CODES.is_ready(
+            _kind_of_matrices(scores, truth), lambda: self._nothing_sorted(scores, truth)[0]
+        )
+        can_judge = BEST_EDGES.is_ready((), lambda: self._nothing_sorted(scores, truth)[1])
+        return can_code and can_judge
+
+    def sorted_columns(self, scores: NDArray[Any], truth: NDArray[Any], labels: slice) -> SortedColumns:
+        rows, number = len(scores), labels.stop - labels.start
+        codes = self.buffers.array("codes", number * rows, np.uint64).reshape(number, rows)
+        positives, checksums = np.empty((2, number), dtype=np.int64)
+        lowest, below_gap, gap = np.empty((3, number), dtype=np.uint64)
+        out = codes, positives, checksums, (lowest, below_gap, gap)
+        nans, widest = COLUMN_CODES(scores, truth, labels.start, highest_of(scores.dtype), self._column(rows), *out)
+        fit = widest >> 63 == 0
+        if fit:
+            codes.sort(axis=1)
+        return SortedColumns(codes if fit else None, lowest, below_gap, gap, positives, nans, checksums.view(np.uint64))
+
+    def best_edges(self, columns: SortedColumns, ratio: WholeRatio, needs: tuple[bool, bool], tie: float) -> BestEdges:
+        codes = columns.codes
+        assert codes is not None
+        samples, rows = codes.shape
+        below, tp = np.empty((2, samples), dtype=np.int64)
+        value = np.empty(samples)
+        buffer = self._edges(rows)
+        BEST_EDGES(codes, columns.positives, _coefficients(ratio, samples), needs, tie, buffer, (below, tp, value))
+        upper, lower = (columns.scores(beside) for beside in (np.minimum(below, rows - 1), np.maximum(below - 1, 0)))
+        return BestEdges(below, tp, value, lower, upper)
+
+    def bins_columns(self, scores: NDArray[Any], truth: NDArray[Any]) -> bool:
+        if not _are_plain(scores, truth):
+            return False
+        if self._waits:
+            return True
+        kind = _kind_of_matrices(scores, truth)
+        can_bin = COLUMN_BINS.is_ready(kind, lambda: self._nothing_binned(scores, truth)[0])
+        can_collect = COLUMN_ROWS.is_ready(kind[:1], lambda: self._nothing_binned(scores, truth)[1])
+        return can_bin and can_collect
+
+    def binned_columns(
+        self, scores: NDArray[Any], truth: NDArray[Any], labels: slice, bins: NDArray[np.int64], width: int
+    ) -> BinnedRows:
+        arguments = self._binned(scores, truth, labels, bins, width)
+        nans = COLUMN_BINS(*arguments)
+        places, counts, checksums = arguments[-3:]
+        return BinnedRows(places, counts.reshape(-1, width, 2), nans, checksums.view(np.uint64))
+
+    def collected_columns(
+        self,
+        scores: NDArray[Any],
+        labels: slice,
+        places: NDArray[np.uint16],
+        entry: NDArray[np.int32],
+        ends: NDArray[np.uint16],
+        starts: NDArray[np.int64],
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        arguments = self._collected(scores, labels, places, entry, ends, starts[:-1].copy(), int(starts[-1]))
+        COLUMN_ROWS(*arguments)
+        keys, classes = arguments[-1]
+        return keys, classes
+
+    def _binned(
+        self, scores: NDArray[Any], truth: NDArray[Any], labels: slice, bins: NDArray[np.int64], width: int
+    ) -> tuple[Any, ...]:
+        """Arguments of the kernel that counts columns in bins."""
+        number = labels.stop - labels.start
+        places = self.buffers.array("binned", number * len(scores), np.uint16).reshape(number, len(scores))
+        counts = np.zeros((number, 2 * width), dtype=np.int32)
+        out = places, counts, np.zeros(number, dtype=np.int64)
+        return scores, truth, labels.start, highest_of(scores.dtype), self._column(TILE), bins, *out
+
+    def _collected(
+        self,
+        scores: NDArray[Any],
+        labels: slice,
+        places: NDArray[np.uint16],
+        entry: NDArray[np.int32],
+        ends: NDArray[np.uint16],
+        starts: NDArray[np.int64],
+        size: int,
+    ) -> tuple[Any, ...]:
+        """Arguments of the kernel that collects rows of columns."""
+        buffer = *self._look(), *self._column(LOOK)[:2]
+        out = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.bool_)
+        return scores, labels.start, highest_of(scores.dtype), places, entry, ends, buffer, starts, out
+
+    def _nothing_binned(self, scores: NDArray[Any], truth: NDArray[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The same of the kernels for bins."""
+        none = slice(0, 0)
+        binned = self._binned(scores, truth, none, np.empty((0, 4), dtype=np.int64), 0)
+        wanted = np.empty((0, 0), dtype=np.int32), np.empty((0, 2), dtype=np.uint16), np.empty(0, dtype=np.int64)
+        return binned, self._collected(scores, none, binned[-3], *wanted, 0)
+
+    def _column(self, rows: int) -> tuple[Any, ...]:
+        doubles = self.buffers.array("doubles", rows, np.float64)
+        return doubles, doubles.view(np.int64), self.buffers.array("classes", rows, np.bool_)
+
+    def _edges(self, rows: int) -> tuple[Any, ...]:
+        positives = self.buffers.array("positives", rows + 1, np.uint64)
+        return positives, self.buffers.array("edges", rows + 1, np.int64), self.buffers.array("tp", rows + 1, np.int64)
+
+    def _nothing_sorted(self, scores: NDArray[Any], truth: NDArray[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Arguments of the two kernels for no column."""
+        codes, whole = np.empty((0, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
+        out = codes, whole, whole, (codes.reshape(-1),) * 3
+        ratios = np.empty((0, 6), dtype=np.int64)
+        judged = codes, whole, ratios, (False, False), 0.0, self._edges(0), (whole, whole, np.empty(0))
+        return (scores, truth, 0, highest_of(scores.dtype), self._column(0), *out), judged
 
     def count_at(self, bits: Any, labels: Any, positive: Any, negative: Any, threshold: float) -> RowsAt:
         codes, *classes = self._labels(labels, positive, negative)
@@ -649,6 +979,18 @@ class CompiledKernels(Kernels):
 def _kind(*columns: Any) -> tuple[Any, ...]:
     """What kernels are compiled for."""
     return tuple(None if column is None else (column.dtype, column.flags.writeable) for column in columns)
+
+
+def _kind_of_matrices(*matrices: NDArray[Any]) -> tuple[Any, ...]:
+    """The same for matrices, which may stand in memory by row, by column, or as a part of others."""
+    return tuple((*_kind(one), one.flags.c_contiguous, one.flags.f_contiguous) for one in matrices)
+
+
+def _are_plain(*matrices: NDArray[Any]) -> bool:
+    """Whether compiled kernels read these numbers as they are."""
+    return all(
+        one.dtype.isnative and (one.dtype.kind in "iu" or one.dtype in (np.float32, np.float64)) for one in matrices
+    )
 
 
 def _nothing(*columns: Any) -> list[Any]:

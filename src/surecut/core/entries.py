@@ -95,6 +95,13 @@ class Entries:
         """Entries of one score each."""
         return cls.of(keys, keys, rows, weight, starts=starts, absent=absent, totals=totals)
 
+    @classmethod
+    def of_totals(cls, totals: NDArray[Any]) -> Entries:
+        """Samples of which nothing but the weight of each class is known: shape (samples, 2), negatives first."""
+        none = np.zeros((0, 2), dtype=totals.dtype)
+        starts = np.zeros(len(totals) + 1, dtype=np.int64)
+        return cls.scores(np.zeros(0, dtype=np.uint64), none, none, starts=starts, absent=totals)
+
     def __len__(self) -> int:
         return len(self.low)
 

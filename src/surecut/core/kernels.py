@@ -7,7 +7,8 @@ place without a look at the range.
 
 All kernels take one block of rows and add what they find to arrays of the caller's. `bits` is the block's float64
 scores seen as int64, or its float32 scores as they are: `Kernels.column` gives either. `weights` is empty where rows
-are not weighted; rows of weight zero count as absent.
+are not weighted; rows of weight zero count as absent. Those for columns of a matrix exist compiled only: without them,
+column after column is copied, and is a block.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.settings import Settings
+    from surecut.metrics import WholeRatio
 
 NONE, SEVERAL = np.int64(-1), np.int64(-2)
 """Bits of no score (they are NaNs), that say of a bin: no score was seen in it, or more than one."""
@@ -94,6 +96,76 @@ class RowsAt(NamedTuple):
     invalid: int
     nans: int
     checksum: int
+
+
+class SortedColumns(NamedTuple):
+    """Rows of some columns of a matrix, each a sample, sorted.
+
+    Attributes
+    ----------
+    codes
+        Shape (columns, rows), ascending: keys, less the column's `lowest`, with the class as last bit. Keys above
+        `below_gap` are less by `gap`. None where codes take more than 64 bits.
+    lowest, below_gap, gap, positives, checksums
+        Of each column.
+    nans
+        The number of NaNs.
+    """
+
+    codes: NDArray[np.uint64] | None
+    lowest: NDArray[np.uint64]
+    below_gap: NDArray[np.uint64]
+    gap: NDArray[np.uint64]
+    positives: NDArray[np.int64]
+    nans: int
+    checksums: NDArray[np.uint64]
+
+    def scores(self, which: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A score of each column, by its rank."""
+        assert self.codes is not None
+        keys = (self.codes[np.arange(len(which)), which] >> np.uint64(1)) + self.lowest
+        return scores_of_keys(keys + np.where(keys > self.below_gap, self.gap, np.uint64(0)))
+
+
+class BestEdges(NamedTuple):
+    """The winning edge of each of some samples.
+
+    Attributes
+    ----------
+    below, tp
+        Rows below it, and positives above it.
+    value
+        Its value; −inf where no edge has one.
+    lower, upper
+        The scores on both sides of it; beyond the last one, the last one.
+    """
+
+    below: NDArray[np.int64]
+    tp: NDArray[np.int64]
+    value: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+class BinnedRows(NamedTuple):
+    """Rows of some columns of a matrix, each a sample, in bins.
+
+    Attributes
+    ----------
+    places
+        Shape (columns, rows): twice the bin of each row, and 1 more if it is positive.
+    counts
+        Shape (columns, bins, 2), negatives first.
+    nans
+        The number of NaNs.
+    checksums
+        Of each column.
+    """
+
+    places: NDArray[np.uint16]
+    counts: NDArray[np.int32]
+    nans: int
+    checksums: NDArray[np.uint64]
 
 
 class FirstBins(NamedTuple):
@@ -266,6 +338,47 @@ class Kernels(ABC):
         The bits are those of float64 scores. There is a flag for each number that the leading ones can be; those of
         negative scores count from the end.
         """
+
+    def sorts_columns(self, scores: NDArray[Any], truth: NDArray[Any]) -> bool:
+        """Whether `sorted_columns` and `best_edges` are there for these matrices; without them `rules` judges."""
+        return False
+
+    def sorted_columns(self, scores: NDArray[Any], truth: NDArray[Any], labels: slice) -> SortedColumns:
+        """The rows of some columns, in this thread's buffer until it sorts others; `truth` holds 0 and 1."""
+        raise NotImplementedError
+
+    def best_edges(self, columns: SortedColumns, ratio: WholeRatio, needs: tuple[bool, bool], tie: float) -> BestEdges:
+        """What `rules.judge` finds of a ratio of whole numbers that can be bounded."""
+        raise NotImplementedError
+
+    def bins_columns(self, scores: NDArray[Any], truth: NDArray[Any]) -> bool:
+        """Whether `binned_columns` and `collected_columns` are there for these matrices; else columns are copied."""
+        return False
+
+    def binned_columns(
+        self, scores: NDArray[Any], truth: NDArray[Any], labels: slice, bins: NDArray[np.int64], width: int
+    ) -> BinnedRows:
+        """Count the rows of some columns in `width` bins of their own, `bins`.
+
+        Places are in this thread's buffer until it counts others; `truth` holds 0 and 1.
+        """
+        raise NotImplementedError
+
+    def collected_columns(
+        self,
+        scores: NDArray[Any],
+        labels: slice,
+        places: NDArray[np.uint16],
+        entry: NDArray[np.int32],
+        ends: NDArray[np.uint16],
+        starts: NDArray[np.int64],
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Key and class of the rows in some bins: those of an entry together, from its place in `starts` on.
+
+        `entry` is by column and bin the entry it belongs to, or −1; `ends` are by column the lowest and the highest
+        place of its entries, or (1, 0) where it has none.
+        """
+        raise NotImplementedError
 
 
 class KeyCells(NamedTuple):

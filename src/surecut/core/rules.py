@@ -1,7 +1,7 @@
 """The rules: what a cut is worth, what a bin can hide, which cut wins, and where its threshold is put.
 
-This is the only module that knows them, for one sample and for many, at any resolution, but for a compiled loop that
-judges ratios of counts in the same way (`compiled.judge`):
+This is the only module that knows them, for one sample and for many, at any resolution, but for compiled loops that
+judge ratios of counts in the same way (`judge` and `best_edges` of `compiled`):
 
 - `score >= threshold` is positive; a threshold of +inf predicts nothing, even where a score is +inf;
 - a cut at which the metric is undefined, or which does not meet a constraint, is never chosen;
@@ -22,6 +22,7 @@ import numpy as np
 
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, InfeasibleError, listed
+from surecut.core.entries import Entries
 from surecut.core.kernels import compiled_judge
 from surecut.core.keys import score_of_key, scores_of_keys
 from surecut.core.settings import settings
@@ -30,7 +31,7 @@ from surecut.metrics import NOISE, LinearFractionalMetric, Metric, WholeRatio
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.entries import Entries
+    from surecut.core.kernels import Kernels, SortedColumns
 
 AT_ONCE = 1 << 15
 """Cuts that are evaluated together."""
@@ -409,6 +410,25 @@ def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any], accepted: tupl
     lower = score_of_key(int(entries.high[edge])) if edge < len(entries) else -math.inf
     confusion = entries.edge(edge) if accepted is None else entries.with_accepted(*accepted)
     return Placed(confusion, place(lower, upper, dtype), lower, upper)
+
+
+def placed_columns(
+    columns: SortedColumns, totals: NDArray[np.int64], kernels: Kernels, objective: Objective, dtype: np.dtype[Any]
+) -> tuple[Placed, NDArray[np.bool_]] | None:
+    """The cuts of columns of a matrix that kernels have sorted, and which of them can be chosen.
+
+    None where they have to be searched, since the objective is no ratio of whole numbers, or its bounds are not known.
+    """
+    ratio = objective.whole_ratio(Entries.of_totals(totals))
+    if columns.codes is None or ratio is None or not objective.can_be_bounded:
+        return None
+    metric, rows = objective.metric, columns.codes.shape[1]
+    best = kernels.best_edges(columns, ratio, (metric.needs_negatives, metric.needs_positives), TIE)
+    upper = np.where(best.below < rows, best.upper, np.inf)
+    lower = np.where(best.below > 0, best.lower, -np.inf)
+    fp, (negatives, positives) = rows - best.below - best.tp, totals.T
+    confusion = Confusion(tp=best.tp, fp=fp, fn=positives - best.tp, tn=negatives - fp)
+    return Placed(confusion, place(lower, upper, dtype), lower, upper), best.value > -np.inf
 
 
 def place(lower: Any, upper: Any, dtype: np.dtype[Any]) -> Any:

@@ -52,9 +52,10 @@ class Settings:
         Scores of a label that its bins are made for.
     label_group
         Bins of a label that are judged as one.
-    labels_at_once, copied_share, copied_rows
-        Columns of a matrix that are copied together: their scores of a row are a few whole cache lines. At most one in
-        `copied_share` bytes is copied at a time, by all threads together, `copied_rows` rows after the other.
+    labels_at_once, copied_share, copied_bytes, copied_rows
+        Columns of a matrix that are read together: their scores of a row are a few whole cache lines. All threads
+        together copy at most one in `copied_share` bytes at a time, or `copied_bytes` if this is more, `copied_rows`
+        rows after the other.
     batch, head
         Rows of a batch; and how many rows are looked at before the counting starts. A source that has no more is read
         once, into memory.
@@ -99,8 +100,9 @@ class Settings:
     label_bits: int | None = None
     label_sample: int = 512
     label_group: int = 32
-    labels_at_once: int = 32
+    labels_at_once: int = 64
     copied_share: int = 15
+    copied_bytes: int = 1 << 24
     copied_rows: int = 512
     batch: int = 1 << 17
     head: int = 1 << 20

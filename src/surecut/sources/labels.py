@@ -25,7 +25,7 @@ from surecut.overlap import RowSample, sampled_labels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.rules import Objective
+    from surecut.core.rules import Objective, Placed
 
 
 class LabelSource(ABC):
@@ -79,12 +79,16 @@ class LabelSource(ABC):
         """A block as a source of as many samples."""
         return Counted(self.entries(labels), self.dtype_of(labels))
 
+    def cuts(self, labels: slice, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        """The best cut of each label of a block; `names` are theirs."""
+        return cuts_of(self.part(labels, objective), objective, names)
+
     def dtype_of(self, labels: slice) -> np.dtype[Any]:
         """The dtype of a block's scores, in which thresholds are put."""
         return self.dtype
 
     def blocks_for(self, objective: Objective) -> list[slice]:
-        """The blocks that `part` is asked for."""
+        """The blocks that `cuts` and `part` are asked for."""
         return self.blocks()
 
     def checksums(self) -> NDArray[np.uint64]:
@@ -106,6 +110,11 @@ class LabelCuts:
     defined: NDArray[np.bool_]
 
     @classmethod
+    def of(cls, placed: Placed, defined: NDArray[np.bool_]) -> LabelCuts:
+        """The cuts that the rules have placed."""
+        return cls(placed.thresholds, np.column_stack((placed.lower, placed.upper)), placed.confusion, defined)
+
+    @classmethod
     def joined(cls, parts: Sequence[LabelCuts]) -> LabelCuts:
         """The cuts of several blocks as those of one."""
         return cls(
@@ -125,9 +134,7 @@ class LabelCuts:
 def cuts_of(source: Source, objective: Objective, names: Sequence[Any]) -> LabelCuts:
     """The best cut of each sample of a source."""
     (found,) = search(source, [objective], names)
-    placed = found.placed()
-    intervals = np.column_stack((placed.lower, placed.upper))
-    return LabelCuts(placed.thresholds, intervals, placed.confusion, found.defined)
+    return LabelCuts.of(found.placed(), found.defined)
 
 
 def best_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -> LabelCuts:
@@ -135,7 +142,7 @@ def best_cuts(source: LabelSource, objective: Objective, names: Sequence[Any]) -
 
     def work(block: slice) -> LabelCuts | InfeasibleLabelError:
         try:
-            return cuts_of(source.part(block, objective), objective, names[block])
+            return source.cuts(block, objective, names[block])
         except InfeasibleLabelError as error:
             return error  # a block before this one may hold one, too
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,16 @@ from surecut._inputs import DROP_OR_FILL, as_doubles, require_no_nan
 from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion, joined
-from surecut.core.counts import Counts
 from surecut.core.entries import Entries, both_classes
 from surecut.core.kernels import Buffers, FirstBins, Kernels, KeyRanges, available, first_bins
 from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
+from surecut.core.rules import placed_columns
 from surecut.core.search import Source
 from surecut.core.tally import tally_rows
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import PooledSource
-from surecut.sources.labels import LabelSource, confusion_by_sample, runs, sorted_entries
+from surecut.sources.labels import LabelCuts, LabelSource, confusion_by_sample, runs, sorted_entries
 from surecut.sources.rows import NO_WEIGHTS
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ ROWS_PER_BIN = 32
 
 MOST_BITS = 13
 """The most bins per label, as a power of two."""
+
+BINNED_BYTES = 3
+"""What kernels need for each row of a column that they count in bins: two for its place, and a share of the bins."""
 
 NEGATIVE, POSITIVE = np.uint8(0), np.uint8(1)
 
@@ -103,10 +107,10 @@ class StoredLabels(LabelSource):
     def checksums(self) -> NDArray[np.uint64]:
         return self.computed_checksums() if self._checksums is None else self._checksums
 
-    def name_rows(self, labels: slice, checksums: list[int]) -> None:
+    def name_rows(self, labels: slice, checksums: NDArray[np.uint64]) -> None:
         """Remember the checksums of some labels, where a pass over their scores has found them."""
         assert self._checksums is not None
-        self._checksums[labels] = np.array([one % 2**64 for one in checksums], dtype=np.uint64)
+        self._checksums[labels] = checksums
 
     @abstractmethod
     def computed_checksums(self) -> NDArray[np.uint64]:
@@ -140,6 +144,7 @@ class DenseSource(StoredLabels):
     ) -> None:
         super().__init__(scores)
         self.truth, self.weights, self.present = truth, weights, present
+        self._sorts_columns = False
 
     @property
     def rows(self) -> int:
@@ -167,12 +172,50 @@ class DenseSource(StoredLabels):
     def worth_binning(self) -> bool:
         return self.rows >= self.settings.binned_rows and self.size >= self.settings.binned_size
 
+    def part(self, labels: slice, objective: Objective) -> Source:
+        if self._is_binned(objective) and self._bins_columns:
+            return BinnedMatrix(self, labels, self._kernels)
+        return super().part(labels, objective)
+
+    @property
+    def _bins_columns(self) -> bool:
+        """Whether kernels count columns where they stand, in bins whose numbers are small."""
+        return (self.settings.label_bits or 0) <= MOST_BITS and self._kernels.bins_columns(self.scores, self.truth)
+
     def binned_blocks(self) -> list[slice]:
         labels = self.scores.shape[1]
         workers = min(self.settings.available_cores, labels)
-        copied = self.rows * (self.scores.itemsize + 1)
-        at_once = self.scores.nbytes // (self.settings.copied_share * workers * copied)
+        copied = self.rows * (BINNED_BYTES if self._bins_columns else self.scores.itemsize + 1)
+        allowed = max(self.scores.nbytes // self.settings.copied_share, self.settings.copied_bytes)
+        at_once = allowed // (workers * copied)
         return runs(0, labels, max(1, min(self.settings.labels_at_once, at_once)))
+
+    def blocks_for(self, objective: Objective) -> list[slice]:
+        blocks = super().blocks_for(objective)
+        self._sorts_columns = self._can_sort_columns(objective)
+        if self._sorts_columns:
+            self._checksums = np.zeros(blocks[-1].stop, dtype=np.uint64)
+        return blocks
+
+    def cuts(self, labels: slice, objective: Objective, names: Sequence[Any]) -> LabelCuts:
+        """As a rule those of `search`. Few rows per label are quicker sorted and judged in one go."""
+        if not self._sorts_columns:
+            return super().cuts(labels, objective, names)
+        columns = self._kernels.sorted_columns(self.scores, self.truth, labels)
+        if columns.nans:
+            self.require_no_nan()
+        self.name_rows(labels, columns.checksums)
+        totals = np.column_stack((self.rows - columns.positives, columns.positives))
+        objective.check_each(totals)
+        found = placed_columns(columns, totals, self._kernels, objective, self.dtype)
+        return super().cuts(labels, objective, names) if found is None else LabelCuts.of(*found)
+
+    def _can_sort_columns(self, objective: Objective) -> bool:
+        """Whether kernels sort columns and judge them, for an objective that has no need of `search`."""
+        if self.weighted or self._is_binned(objective) or not objective.can_be_bounded:
+            return False
+        some = Entries.of_totals(np.ones((1, 2), dtype=np.int64))
+        return objective.whole_ratio(some) is not None and self._kernels.sorts_columns(self.scores, self.truth)
 
     def entries(self, labels: slice) -> Entries:
         keys = ordered_keys(self._doubles(labels))
@@ -276,20 +319,14 @@ class BinnedColumns:
     def count(self, every: bool = False) -> Entries:
         if every:
             return self._source.entries(self._labels)
-        self._scores, self._truth = self._source.columns(self._labels, self._kernels)
-        group = self._settings.label_group
-        self._bins = [self._bins_for(scores) for scores in self._scores]
-        width = 2 * max(int(one.half) for one in self._bins)
-        width += -width % group
-        self._counts = np.zeros((len(self._bins), width, 2), dtype=np.int32)
-        checksums = []
-        for i, (one, counts) in enumerate(zip(self._bins, self._counts, strict=True)):
-            _, nans, checksum = self._kernels.histogram(*self._rows(i), POSITIVE, NEGATIVE, one, counts, counts)
-            if nans:
-                self._source.require_no_nan()
-            checksums.append(int(checksum))
-            Counts(counts, counts).move(int(one.half) - 1, int(one.half))
+        nans, checksums = self._count_bins()
+        if nans:
+            self._source.require_no_nan()
         self._source.name_rows(self._labels, checksums)
+        each, half = np.arange(len(self._bins)), self._bins[:, 3]
+        self._counts[each, half] += self._counts[each, half - 1]  # the bins on both sides of zero are one
+        self._counts[each, half - 1] = 0
+        group = self._settings.label_group
         # Two counts of 32 bits are added up as one number.
         both = self._counts.view(np.int64).reshape(len(self._bins), -1, group).sum(axis=2)
         label, place = np.nonzero(both[:, ::-1])
@@ -298,10 +335,34 @@ class BinnedColumns:
         rows_of = np.ascontiguousarray(both[label, which])[:, None].view(np.int32).astype(np.int64)
         return self._entries(label, which * group, group, rows_of, label * both.shape[1] + which)
 
-    def _bins_for(self, scores: NDArray[Any]) -> FirstBins:
-        """Bins that suit a label."""
-        bits = self._settings.label_bits or min(MOST_BITS, max(2, (len(scores) // ROWS_PER_BIN).bit_length()))
-        return first_bins(np.sort(as_doubles(scores[:: 1 + len(scores) // self._settings.label_sample])), bits)
+    def _count_bins(self) -> tuple[int, NDArray[np.uint64]]:
+        """Choose bins, and count rows in them; returns the number of NaNs, and the checksums of the labels."""
+        self._scores, self._truth = self._source.columns(self._labels, self._kernels)
+        some = [np.sort(as_doubles(scores[:: self._every(len(scores))])) for scores in self._scores]
+        self._bins = np.array([self._bins_for(*one) for one in zip(some, map(len, self._scores), strict=True)])
+        self._counts = np.zeros((len(self._bins), self._width, 2), dtype=np.int32)
+        nans, checksums = 0, []
+        for i, counts in enumerate(self._counts):
+            bins = FirstBins(*self._bins[i])
+            found = self._kernels.histogram(*self._rows(i), POSITIVE, NEGATIVE, bins, counts, counts)
+            nans += found[1]
+            checksums.append(int(found[2]) % 2**64)
+        return nans, np.array(checksums, dtype=np.uint64)
+
+    def _every(self, rows: int) -> int:
+        """The step at which scores are taken that bins are made for."""
+        return 1 + rows // self._settings.label_sample
+
+    def _bins_for(self, ordered: NDArray[np.float64], rows: int) -> FirstBins:
+        """Bins that suit a label of so many rows, from some of its scores, ascending."""
+        bits = self._settings.label_bits or min(MOST_BITS, max(2, (rows // ROWS_PER_BIN).bit_length()))
+        return first_bins(ordered, bits)
+
+    @property
+    def _width(self) -> int:
+        """Bins of each label, in whole groups."""
+        width = 2 * int(self._bins[:, 3].max())
+        return width + -width % self._settings.label_group
 
     def refine(self, wide: Entries) -> Entries:
         """Open groups of bins; then collect the rows in bins."""
@@ -333,7 +394,7 @@ class BinnedColumns:
         starts: NDArray[np.int64] | None = None,
     ) -> Entries:
         """Runs of `size` bins of some labels as entries, samples being the labels unless said otherwise."""
-        bins = FirstBins(*np.array(self._bins)[label].T)
+        bins = FirstBins(*self._bins[label].T)
         low, high = bins.ends(np.maximum(first, np.where(bins.half > 1, 0, bins.half)))
         if size > 1:
             last = np.minimum(first + size - 1, 2 * bins.half - 1)
@@ -360,6 +421,37 @@ class BinnedColumns:
 
     def _rows(self, label: int) -> tuple[Any, Any, Any]:
         return self._kernels.doubles(self._scores[label]).view(np.int64), self._truth[label], NO_WEIGHTS
+
+
+class BinnedMatrix(BinnedColumns):
+    """The same of columns of a matrix that compiled kernels read where they stand, all at once."""
+
+    def __init__(self, source: DenseSource, labels: slice, kernels: Kernels) -> None:
+        super().__init__(source, labels, kernels)
+        self._matrix, self._indicators = source.scores, source.truth
+
+    def _count_bins(self) -> tuple[int, NDArray[np.uint64]]:
+        rows = len(self._matrix)
+        some = np.sort(as_doubles(self._matrix[:: self._every(rows), self._labels].T), axis=1)
+        self._bins = np.array([self._bins_for(scores, rows) for scores in some])
+        found = self._kernels.binned_columns(self._matrix, self._indicators, self._labels, self._bins, self._width)
+        self._places, self._counts = found.places, found.counts
+        return found.nans, found.checksums
+
+    def _collected(self, wide: Entries) -> Entries:
+        label, which = np.divmod(wide.tag - self._groups[0] * self._groups[1], self._counts.shape[1])
+        number, half = len(self._bins), self._bins[label, 3]
+        lowest = which - (which == half)  # the bin below zero is part of the one above it
+        entry = np.full(self._counts.shape[:2], -1, dtype=np.int32)
+        entry[label, lowest] = entry[label, which] = np.arange(len(wide))
+        ends = np.empty((number, 2), dtype=np.uint16)
+        ends[:] = 1, 0  # no place is between these
+        edges = np.searchsorted(label, np.arange(number + 1))
+        some = np.flatnonzero(np.diff(edges))
+        ends[some, 0], ends[some, 1] = 2 * lowest[edges[some + 1] - 1], 2 * which[edges[some]] + 1
+        starts = np.concatenate(([0], np.cumsum(both_classes(wide.rows))))
+        rows = self._kernels.collected_columns(self._matrix, self._labels, self._places, entry, ends, starts)
+        return sorted_entries(starts, *rows, None, np.zeros((len(wide), 2), dtype=np.int64))
 
 
 class LabelRuns(StoredLabels):
