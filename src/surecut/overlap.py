@@ -18,13 +18,13 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from surecut._inputs import as_doubles
-from surecut.core.keys import LARGEST, ordered_keys, scores_of_keys
+from surecut.core.keys import ordered_keys, scores_of_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,32 +73,40 @@ class RowSample:
 
     Attributes
     ----------
-    scores, is_positive
-        Score and class of each row that is kept.
+    keys, is_positive
+        Score, as an order-preserving key, and class of each row that is kept.
     role
         What the rows were used for: "validation" (they tuned the cut) or "training" (they trained the model).
     labels
         For many labels: the position of the label that each score belongs to. Else empty.
     """
 
-    scores: NDArray[np.float64]
+    keys: NDArray[np.uint64]
     is_positive: NDArray[np.bool_]
     role: str = VALIDATION
     labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """The score of each row that is kept: made when rows are compared, since most cuts never are."""
+        return scores_of_keys(self.keys)
+
+    @classmethod
+    def none(cls) -> RowSample:
+        """No rows."""
+        return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=bool))
 
     @classmethod
     def of_rows(cls, scores: NDArray[Any], is_positive: NDArray[Any], role: str = VALIDATION) -> RowSample:
         """Rows from all over some columns."""
         kept = positions(len(scores))
-        doubles = np.minimum(as_doubles(scores[kept]), LARGEST)
-        doubles += 0.0  # −0 is 0
-        return cls(doubles, np.asarray(is_positive[kept], dtype=bool), role)
+        return cls(ordered_keys(as_doubles(scores[kept])), np.asarray(is_positive[kept], dtype=bool), role)
 
     @classmethod
     def of_distinct(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> RowSample:
         """Rows of distinct scores, at evenly spaced ones of them, so that ties take no place."""
         kept = positions(len(keys))
-        return cls(scores_of_keys(keys[kept]), rows[kept, 1] > 0)
+        return cls(keys[kept], rows[kept, 1] > 0)
 
     @classmethod
     def of_stream(cls, scores: NDArray[Any], is_positive: NDArray[Any]) -> RowSample:
@@ -115,7 +123,7 @@ class RowSample:
         if len(found) < SIZE:  # few rows, or many ties
             chosen = np.unique(hashes, return_index=True)[1][:SIZE]
         chosen = chosen[np.lexsort((is_positive[chosen], doubles[chosen]))]
-        return cls(scores_of_keys(ordered_keys(doubles[chosen])), np.asarray(is_positive[chosen], dtype=bool))
+        return cls(ordered_keys(doubles[chosen]), np.asarray(is_positive[chosen], dtype=bool))
 
     @classmethod
     def of_counts(cls, keys: NDArray[np.uint64], rows: NDArray[np.int64], size: int = SIZE) -> RowSample:
@@ -123,34 +131,37 @@ class RowSample:
         above = np.cumsum(rows.ravel())
         cells = np.searchsorted(above, positions(int(above[-1]), size), side="right")
         cells = cells[np.concatenate(([True], cells[1:] != cells[:-1]))]
-        return cls(scores_of_keys(keys[cells >> 1]), (cells & 1).astype(bool))
+        return cls(keys[cells >> 1], (cells & 1).astype(bool))
 
     @classmethod
     def of_labels(cls, parts: Mapping[int, RowSample]) -> RowSample:
         """The samples of several labels as one."""
         if not parts:
-            return cls(np.zeros(0), np.zeros(0, dtype=bool))
+            return cls.none()
         return cls(
-            np.concatenate([part.scores for part in parts.values()]),
+            np.concatenate([part.keys for part in parts.values()]),
             np.concatenate([part.is_positive for part in parts.values()]),
             labels=np.repeat(np.array(list(parts), dtype=np.int64), [len(part) for part in parts.values()]),
         )
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self.keys)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RowSample):
             return NotImplemented
-        columns = ("scores", "is_positive", "labels")
+        columns = ("keys", "is_positive", "labels")
         return self.role == other.role and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
     def of_label(self, label: int) -> RowSample:
         """The rows of one label."""
-        chosen = self.labels == label
-        return RowSample(self.scores[chosen], self.is_positive[chosen], self.role)
+        return self.taken(self.labels == label)
+
+    def taken(self, chosen: NDArray[Any]) -> RowSample:
+        """Some of the rows, without their labels."""
+        return RowSample(self.keys[chosen], self.is_positive[chosen], self.role)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values: text that stays on one line."""
@@ -180,7 +191,7 @@ class RowSample:
         places = np.array([int(one) for one in of_label.split()], dtype=np.int64)
         if len(places) not in (0, len(numbers)) or (places < 0).any() or (places >= labels).any():
             raise ValueError("a sample of rows must have one label of the cut for each score")
-        return cls(numbers, np.array([one == "1" for one in classes], dtype=bool), role, places)
+        return cls(ordered_keys(numbers), np.array([one == "1" for one in classes], dtype=bool), role, places)
 
 
 def _hashes(doubles: NDArray[np.float64], is_positive: NDArray[Any]) -> NDArray[np.uint64]:

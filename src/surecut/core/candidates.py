@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def cut_of(found: Found, sample: Sample) -> Cut:
     """The cut of a search of one sample."""
     verdict = found.verdict
-    accepted = None if verdict.accepted is None else (int(verdict.accepted[0][0]), int(verdict.accepted[1][0]))
+    accepted = None if verdict.accepted is None else verdict.accepted[:, 0].tolist()
     placed = rules.placed_one(found.entries, int(verdict.winner[0]), found.dtype, accepted)
     return _cut_of(placed, float(verdict.value[0]), found.objective, sample)
 

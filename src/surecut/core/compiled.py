@@ -395,18 +395,19 @@ def _judge(
     """The rules of `rules.judge` for ratios of whole numbers.
 
     Values tie with the best one if they are less by no more than `tie` of it. `low`, `high` and `exact` are None where
-    all entries are scores, which hide nothing. Returns whether no entry is unresolved.
+    all entries are scores, which hide nothing. `out` is by sample the best value, that of the winner and the bound; the
+    winner, its FP and its TP; and by entry whether it is unresolved. Returns whether none is.
     """
     is_final = True
-    (best_of, value_of, bound_of), (winner_of, fp_of, tp_of), unresolved = out
+    numbers, edges, unresolved = out
     for s in range(starts.size - 1):
         first, end = starts[s], starts[s + 1]
         negatives, positives = absent[s, 0], absent[s, 1]
         for i in range(first, end):
             negatives += weight[i, 0]
             positives += weight[i, 1]
-        best_of[s] = value_of[s] = bound_of[s] = -np.inf
-        winner_of[s], fp_of[s], tp_of[s] = first + s, 0, 0
+        numbers[0, s] = numbers[1, s] = numbers[2, s] = -np.inf
+        edges[0, s], edges[1, s], edges[2, s] = first + s, 0, 0
         if (needs[0] and negatives == 0) or (needs[1] and positives == 0):
             continue
         n0, n1, n2, d0, d1, d2 = ratios[s, 0], ratios[s, 1], ratios[s, 2], ratios[s, 3], ratios[s, 4], ratios[s, 5]
@@ -418,7 +419,7 @@ def _judge(
             if i < end:
                 fp += weight[i, 0]
                 tp += weight[i, 1]
-        best_of[s], least = best, best
+        numbers[0, s], least = best, best
         if best > -np.inf:
             least -= tie * abs(best)
         # values are computed again, since memory is slower
@@ -429,7 +430,7 @@ def _judge(
             value = -np.inf if bottom == 0 else np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
             if value >= least and value > record:
                 if record == -np.inf:
-                    winner_of[s], fp_of[s], tp_of[s], value_of[s] = edge + s, fp, tp, value
+                    edges[0, s], edges[1, s], edges[2, s], numbers[1, s] = edge + s, fp, tp, value
                     if exact is None:
                         break
                 if exact is not None:
@@ -443,7 +444,7 @@ def _judge(
                                     bound = np.float64(n0 + n1 * corner + n2 * peak_fp) / np.float64(bottom)
                                 if bound >= least:
                                     unresolved[i] = True
-                                    bound_of[s] = max(bound_of[s], bound)
+                                    numbers[2, s] = max(numbers[2, s], bound)
                             peak_fp += weight[i, 0]
                             peak_tp += weight[i, 1]
                         is_final, may_tie = False, False
@@ -461,7 +462,7 @@ def _judge(
                         bound = np.inf if bottom == 0 else np.float64(n0 + n1 * corner + n2 * fp) / np.float64(bottom)
                         if bound > best or (bound >= least and record == -np.inf):
                             unresolved[edge], is_final = True, False
-                            bound_of[s] = max(bound_of[s], bound)
+                            numbers[2, s] = max(numbers[2, s], bound)
                         elif bound >= least:
                             may_tie = True
                 fp += weight[edge, 0]
@@ -698,14 +699,15 @@ def judge(
     given: list[Any] = [entries.starts, entries.weight, entries.absent]
     given += [None, None, None] if entries.in_scores else [entries.low, entries.high, entries.exact]
     given = [one if one is None or one.flags.c_contiguous else np.ascontiguousarray(one) for one in given]
-    (best, value, bound), (winner, fp, tp) = np.empty((3, samples)), np.empty((3, samples), dtype=np.int64)
+    numbers, edges = np.empty((3, samples)), np.empty((3, samples), dtype=np.int64)
     unresolved = np.zeros(len(entries), dtype=bool)
-    rest = ratios, needs, tie, ((best, value, bound), (winner, fp, tp), unresolved)
+    rest = ratios, needs, tie, (numbers, edges, unresolved)
     kind = tuple([one is not None and one.flags.writeable for one in given])
     if not waits and not JUDGE.is_ready(kind, lambda: (given[0][:1], *given[1:], *rest)):
         return None
     is_final = JUDGE(*given, *rest)
-    return best, winner, value, unresolved, bound, is_final, (fp, tp)
+    best, value, bound = numbers
+    return best, edges[0], value, unresolved, bound, is_final, edges[1:]
 
 
 def _coefficients(ratio: WholeRatio, samples: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ judge ratios of counts in the same way (`judge` and `best_edges` of `compiled`):
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,7 +220,7 @@ class Verdict(NamedTuple):
     is_final
         Whether no entry is unresolved.
     accepted
-        Negatives and positives that the winner accepts, where the judge has counted them.
+        Negatives and positives that the winner accepts, one row of each, where the judge has counted them.
     """
 
     best: NDArray[np.float64]
@@ -229,7 +229,7 @@ class Verdict(NamedTuple):
     unresolved: NDArray[np.bool_]
     bound: NDArray[np.float64]
     is_final: bool
-    accepted: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    accepted: NDArray[np.int64] | None = None
 
 
 def judge(entries: Entries, objective: Objective) -> Verdict:
@@ -401,7 +401,7 @@ def placed(entries: Entries, winner: NDArray[np.int64], dtype: np.dtype[Any]) ->
     return Placed(entries.edges_at(winner, sample), place(lower, upper, dtype), lower, upper)
 
 
-def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any], accepted: tuple[int, int] | None = None) -> Placed:
+def placed_one(entries: Entries, edge: int, dtype: np.dtype[Any], accepted: Sequence[int] | None = None) -> Placed:
     """The cut at an edge of the only sample, in plain numbers: what most calls come down to, without arrays of one.
 
     `accepted` are the negatives and positives above it, for whoever has counted them.

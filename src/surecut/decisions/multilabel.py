@@ -549,7 +549,7 @@ def _samples(cuts: Sequence[Cut]) -> tuple[RowSample, ...]:
     found = []
     for role in (VALIDATION, TRAINING):
         parts = {
-            label: RowSample(sample.scores[kept], sample.is_positive[kept])
+            label: sample.taken(kept)
             for label in labels.tolist()
             for sample in cuts[label].seen
             if sample.role == role and len(kept := positions(len(sample), size))

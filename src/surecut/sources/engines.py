@@ -621,13 +621,13 @@ class EngineGroups(LabelSource):
         parts = {}
         for one, sample in kept.items():
             some = positions(len(sample), size)
-            parts[one] = RowSample(sample.scores[some], sample.is_positive[some])
+            parts[one] = sample.taken(some)
         return sums, (RowSample.of_labels(parts),)
 
     def _streamed(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], dict[int, RowSample]]:
         """The checksum of each group, and some rows of the chosen ones, from all rows, batch by batch."""
         sums = np.zeros(len(self.table), dtype=np.uint64)
-        kept = dict.fromkeys(chosen.tolist(), RowSample(np.zeros(0), np.zeros(0, dtype=bool)))
+        kept = dict.fromkeys(chosen.tolist(), RowSample.none())
         with self._numbered() as stream:
             for batch in stream:
                 place, scores, _ = self._columns(batch)

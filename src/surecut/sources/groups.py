@@ -112,5 +112,5 @@ class GroupSource(LabelRuns):
             own = self._run(slice(group, group + 1))[1]
             sample = RowSample.of_stream(self.scores[own], self.is_positive[own])
             some = positions(len(sample), size)
-            parts[group] = RowSample(sample.scores[some], sample.is_positive[some])
+            parts[group] = sample.taken(some)
         return (RowSample.of_labels(parts),)
