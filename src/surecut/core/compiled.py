@@ -729,7 +729,6 @@ class CompiledKernels(Kernels):
     reads_once = True
 
     def __init__(self, waits: bool = False) -> None:
-        super().__init__()
         self._waits = waits
 
     @cached_property

@@ -312,18 +312,18 @@ class Entries:
         """These entries with some of them replaced: by the samples of `finer`, one after the other."""
         size = np.ones(len(self), dtype=np.int64)
         size[which] = np.diff(finer.starts)
-        ends = np.concatenate(([0], np.cumsum(size)))
-        of_finer = np.repeat(which, size)
-        source = np.empty(int(ends[-1]), dtype=np.intp)  # of each entry: one of these, or behind them a finer one
-        source[~of_finer] = np.flatnonzero(~which)
-        source[of_finer] = np.arange(len(self), len(self) + len(finer))
+        source = np.repeat(np.arange(len(self)), size)  # of each entry: one of these, or behind them a finer one
+        source[which[source]] = np.arange(len(self), len(self) + len(finer))
+        starts = np.array([0, len(source)])
+        if self.samples > 1:
+            starts = np.concatenate(([0], np.cumsum(size)))[self.starts]
 
         def joined(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate((mine, theirs)).take(source, axis=0)
 
         rows = joined(self.rows, finer.rows)
         return Entries(
-            ends[self.starts],
+            starts,
             joined(self.low, finer.low),
             joined(self.high, finer.high),
             rows,

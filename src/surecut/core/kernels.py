@@ -56,9 +56,6 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 
 NO_BINS = np.empty(0, dtype=np.int64)
 
-COMPILED = 3
-"""Compiled loops read so many times the rows before another thread is worth it."""
-
 LOOSE = 4
 """Where all ranges together are so many times narrower than what lies between their ends, they lie far apart."""
 
@@ -239,7 +236,7 @@ def are_tied(ordered: NDArray[np.float64]) -> bool:
 
 
 class Buffers(threading.local):
-    """Arrays that serve block after block, in each thread its own.
+    """Arrays that serve block after block and call after call, in each thread its own.
 
     Memory that is new to a process costs more than the work that is done in it.
     """
@@ -262,14 +259,8 @@ class Kernels(ABC):
     """
 
     reads_once: bool
-
-    def __init__(self) -> None:
-        self.buffers = Buffers()
-
-    def workers(self, rows: int, settings: Settings) -> int:
-        """How many threads are worth starting for so many rows."""
-        fewest = settings.rows_per_worker * (COMPILED if self.reads_once else 1)
-        return min(settings.available_cores, 1 + rows // fewest)
+    buffers = Buffers()
+    """Of all kernels: what a call has written to them, no later one needs."""
 
     def doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """Scores as float64 without gaps; converted ones stand in this thread's buffer until it converts others."""

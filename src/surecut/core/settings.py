@@ -26,7 +26,7 @@ class Settings:
         Rows that a kernel reads at once, so few that converted scores stay in cache; and how many such blocks are read
         as one where nothing has to be converted.
     rows_per_worker
-        Fewer rows are not worth another thread; three times as many, where loops are compiled.
+        Fewer rows are not worth another thread, whose memory is new.
     sort_below
         Fewer rows than this are sorted; a search would not be faster.
     first_bits
@@ -83,7 +83,7 @@ class Settings:
     compile_after: int = 15_000_000
     block: int = 1 << 17
     blocks_at_once: int = 4
-    rows_per_worker: int = 1 << 19
+    rows_per_worker: int = 3 << 19
     sort_below: int = 30_000
     first_bits: int = 15
     group: int = 64
@@ -126,6 +126,10 @@ class Settings:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
+
+    def workers(self, rows: int) -> int:
+        """How many threads are worth starting for so many rows."""
+        return min(self.available_cores, 1 + rows // self.rows_per_worker)
 
 
 _CURRENT: ContextVar[Settings] = ContextVar("surecut_settings", default=Settings())  # noqa: B039  # it is frozen

@@ -49,7 +49,7 @@ class ArraySource(RowSource):
     @cached_property
     def workers(self) -> int:
         """The threads that read rows."""
-        return min(self.kernels.workers(self.scores.size, self.settings), len(self.scores))
+        return min(self.settings.workers(self.scores.size), len(self.scores))
 
     @property
     def weighted(self) -> bool:
