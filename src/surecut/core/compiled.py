@@ -234,7 +234,7 @@ def _inside(
     None of it branches. `buffer` is for a piece: flags, groups of flags as words, those that are not empty, and the
     rows to copy, which are known before they are copied, so that many are fetched at once. Rows between several ranges,
     or without weight, are dropped afterwards. Weights and cells may be None; `narrow`, `bits` and `doubles` are as in
-    `_histogram`.
+    `_histogram`, and the lowest and the highest score are float32 if scores are.
     """
     (low, high, lowest, highest), (flags, words, groups, rows, places) = ranges, buffer
     keys, classes, found_weights = out
@@ -245,9 +245,10 @@ def _inside(
             score, bit = doubles[start : start + LOOK], bits[start : start + LOOK]
         else:
             score, bit, single = doubles[: label.size], bits[: label.size], narrow[start : start + LOOK]
-            for i in range(single.size):
-                score[i] = LARGEST_SINGLE if single[i] > LARGEST_SINGLE else single[i]
         if cells is not None:
+            if narrow is not None:
+                for i in range(single.size):
+                    score[i] = LARGEST_SINGLE if single[i] > LARGEST_SINGLE else single[i]
             is_hit, _, base, shift = cells
             last = np.uint64(is_hit.size - 1)
             for i in range(score.size):
@@ -257,6 +258,9 @@ def _inside(
                 places[i] = last if place > last else place
             for i in range(score.size):
                 flags[i] = is_hit[places[i]]
+        elif narrow is not None:
+            for i in range(single.size):
+                flags[i] = (single[i] >= lowest) & (single[i] <= highest)
         else:
             for i in range(score.size):
                 flags[i] = (score[i] >= lowest) & (score[i] <= highest)
@@ -272,8 +276,12 @@ def _inside(
             for i in range(GROUP):
                 rows[copied] = groups[g] * np.uint64(GROUP) + np.uint64(i)
                 copied += np.uint64(flags[rows[copied]])
+        if narrow is not None:  # most need not be converted
+            for i in range(copied):
+                score[i] = LARGEST_SINGLE if single[rows[i]] > LARGEST_SINGLE else single[rows[i]]
         for i in range(copied):
-            key = np.uint64(bit[rows[i]]) ^ (np.uint64(bit[rows[i]] >> SIGN_SHIFT) | SIGN)
+            own = bit[rows[i]] if narrow is None else bit[i]
+            key = np.uint64(own) ^ (np.uint64(own >> SIGN_SHIFT) | SIGN)
             keys[near] = key + np.uint64(key == KEY_OF_MINUS_ZERO) - np.uint64(key == KEY_OF_INFINITY)
             classes[near] = label[rows[i]] == positive
             if weights is not None:
@@ -825,7 +833,8 @@ class CompiledKernels(Kernels):
         cells = None if ranges.cells is None else tuple(ranges.cells)
         places = self.buffers.array("places", LOOK, np.uint32)
         buffer = *self._look(), places
-        rest = marked, tuple(ranges[:4]), cells, buffer, (keys, classes, copied)
+        ends = ranges.singles() if bits.dtype == np.float32 else (ranges.lowest, ranges.highest)
+        rest = marked, (ranges.low, ranges.high, *ends), cells, buffer, (keys, classes, copied)
         kind = (*_kind(*columns), cells is None)
         if not self._waits and not INSIDE.is_ready(kind, lambda: (*_nothing(*columns), *rest)):
             return self._in_numpy.inside(bits, labels, weights, positive, ranges)

@@ -425,6 +425,20 @@ class KeyRanges(NamedTuple):
         cells = KeyCells.of(low, high) if len(low) > 1 and float(high[-1] - low[0]) > LOOSE * width else None
         return cls(low, high, lowest, INF if highest == LARGEST else highest, cells)
 
+    def singles(self) -> tuple[np.float32, np.float32]:
+        """Lowest and highest float32 score between the ends; +inf counts as the largest other one.
+
+        >>> KeyRanges.of(*ordered_keys(np.array([[0.1], [0.5]]))).singles()
+        (np.float32(0.1), np.float32(0.5))
+        """
+        with np.errstate(over="ignore"):
+            low, high = np.float32(self.lowest), np.float32(self.highest)
+        low = low if low >= self.lowest else np.nextafter(low, np.float32(np.inf))
+        high = high if high <= self.highest else np.nextafter(high, np.float32(-np.inf))
+        if low == np.inf:  # above all of them
+            return np.float32(np.nan), np.float32(np.nan)
+        return low, np.float32(np.inf) if high == np.finfo(np.float32).max else high
+
 
 class NumpyKernels(Kernels):
     """The kernels in NumPy."""
