@@ -32,12 +32,14 @@ from surecut.confusion import Confusion
 from surecut.constraints import InfeasibleError, parse_constraints
 from surecut.core import rules
 from surecut.core.entries import Entries
+from surecut.core.kernels import BestEdges, SortedColumns
 from surecut.core.keys import ordered_keys
 from surecut.core.rules import Objective, judge
 from surecut.core.settings import using
 from surecut.metrics import (
     NOISE,
     CellRatio,
+    FBeta,
     FunctionMetric,
     LinearFractional,
     Metric,
@@ -725,6 +727,93 @@ def test_an_error_counts_the_rows_at_which_a_metric_is_undefined():
         2: "nothing is undefined at every cut of these 2 rows",
         1234: "nothing is undefined at every cut of these 1,234 rows",
     }
+
+
+def test_a_verdict_is_final_if_no_entry_is_unresolved(kernels_name):
+    random, seen = np.random.default_rng(11), set()
+    for _ in range(60):
+        rows = random.integers(0, 4, (6, 2))
+        rows[:, 0] += rows.sum(axis=1) == 0
+        low = np.arange(60, 0, -10, dtype=np.uint64)
+        entries = Entries.of(low, low + random.integers(0, 9, 6).astype(np.uint64), rows, rows, exact=True)
+        for objective in (Objective(get_metric("f1")), Objective(get_metric("mcc"))):
+            with using(kernels=kernels_name):
+                verdict = judge(entries, objective)
+            assert verdict.is_final is (not verdict.unresolved.any())
+            seen.add(verdict.is_final)
+    assert seen == {True, False}
+
+
+def test_a_cut_is_placed_with_the_rows_that_were_counted():
+    entries = Entries.scores(np.array([30, 20, 10], dtype=np.uint64), *[np.array([[0, 1], [1, 0], [1, 1]])] * 2)
+    confusion = rules.placed_one(entries, 1, FLOAT, (2, 0)).confusion  # not those of the entries
+    assert (confusion.tp, confusion.fp, confusion.fn, confusion.tn) == (0, 2, 2, 0)
+
+
+@dataclass
+class ColumnKernels:
+    """What `placed_columns` asks for, and what it gets."""
+
+    found: Any
+    asked: Any = None
+
+    def best_edges(self, *given: Any) -> Any:
+        self.asked = given
+        return self.found
+
+
+def test_sorted_columns_are_placed_where_kernels_find_the_best_edge():
+    """Nothing is rejected below the lowest score, or accepted above the highest."""
+    totals = np.array([[2, 1], [1, 2], [3, 0], [2, 1]])
+    nothing = np.zeros(4, dtype=np.uint64)
+    columns = SortedColumns(np.zeros((4, 3), dtype=np.uint64), nothing, nothing, nothing, totals[:, 1], 0, nothing)
+    found = BestEdges(
+        below=np.array([1, 0, 3, 3]),
+        tp=np.array([1, 2, 0, 0]),
+        value=np.array([0.5, 0.8, -np.inf, 0.0]),
+        lower=np.array([0.25, 0.125, 1.0, 2.0]),
+        upper=np.array([0.75, 0.25, 1.0, 2.0]),
+    )
+    kernels = ColumnKernels(found)
+    placed, defined = rules.placed_columns(columns, totals, kernels, Objective(get_metric("f1")), FLOAT)
+    asked, ratio, needs, tie = kernels.asked
+    assert asked is columns
+    assert (ratio.numerator[1:], ratio.denominator[0].tolist(), ratio.denominator[1:]) == ((2, 0), [1, 2, 0, 1], (1, 1))
+    assert (needs, tie) == ((False, True), rules.TIE)
+    assert placed.thresholds.tolist() == [0.5, 0.25, np.inf, np.inf]
+    assert placed.lower.tolist() == [0.25, -np.inf, 1.0, 2.0]
+    assert placed.upper.tolist() == [0.75, 0.25, np.inf, np.inf]
+    assert [getattr(placed.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")] == [
+        [1, 2, 0, 0],
+        [1, 1, 0, 0],
+        [0, 0, 0, 1],
+        [1, 0, 3, 2],
+    ]
+    assert defined.tolist() == [True, True, False, True]
+    rules.placed_columns(columns, totals, kernels, Objective(get_metric("am")), FLOAT)
+    assert kernels.asked[2] == (True, True)
+    in_integers, _ = rules.placed_columns(columns, totals, kernels, Objective(get_metric("f1")), np.dtype(np.int64))
+    assert in_integers.thresholds[0] == 0.75  # no integer is between
+
+
+class Unbounded(FBeta):
+    extremes_at_corners = False
+
+
+def test_columns_are_searched_where_kernels_cannot_judge_them():
+    totals, nothing = np.array([[2, 1]]), np.zeros(1, dtype=np.uint64)
+    columns = SortedColumns(np.zeros((1, 3), dtype=np.uint64), nothing, nothing, nothing, totals[:, 1], 0, nothing)
+    f1, unbounded = Objective(get_metric("f1")), Objective(Unbounded(1))
+    assert unbounded.whole_ratio(Entries.of_totals(totals)) is not None
+    for given, objective in (
+        (columns._replace(codes=None), f1),
+        (columns, Objective(get_metric("mcc"))),
+        (columns, Objective(f1.metric, parse_constraints("recall>=0.1"))),
+        (columns, unbounded),
+    ):
+        kernels = ColumnKernels(None)
+        assert rules.placed_columns(given, totals, kernels, objective, FLOAT) is None
+        assert kernels.asked is None
 
 
 def test_rounding_of_weights_makes_no_best_cut_of_several_samples():
