@@ -263,8 +263,8 @@ class Entries:
 
     def __getitem__(self, which: NDArray[np.bool_]) -> Entries:
         """Some of the entries, of the same samples."""
-        counted = np.concatenate(([0], np.cumsum(which)))
-        return self.taken(which, counted[self.starts], self.absent)
+        positions = np.flatnonzero(which)  # few, as a rule
+        return self.taken(positions, np.searchsorted(positions, self.starts), self.absent)
 
     def taken(self, which: Any, starts: NDArray[np.int64], absent: NDArray[Any] | None = None) -> Entries:
         """Some of the entries, by any index, as samples that begin at `starts`; `absent` is by default nothing."""

@@ -53,6 +53,8 @@ class FoundRows:
 
     @classmethod
     def joined(cls, parts: list[FoundRows]) -> FoundRows:
+        if len(parts) == 1:
+            return parts[0]
         keys, is_positive, weights = (
             np.concatenate([getattr(part, column) for part in parts]) for column in ("keys", "is_positive", "weights")
         )
