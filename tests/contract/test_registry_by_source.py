@@ -130,7 +130,7 @@ def test_a_constraint_that_is_not_met_is_found(monkeypatch):
 def test_a_threshold_in_another_dtype_is_found(monkeypatch):
     place = rules.place
     monkeypatch.setattr(rules, "place", lambda lower, upper, dtype: place(lower, upper, np.dtype(np.float64)))
-    assert "predictions" in kinds("sorted", "tally", "search", seeds=range(3))
+    assert "predictions" in kinds("sorted", "tally", "search", seeds=range(6))
 
 
 def test_a_threshold_at_the_highest_rejected_score_is_found(monkeypatch):

@@ -655,7 +655,7 @@ KERNELS = ("numpy", "compiled")
 AVERAGES = ("macro", "macro", "micro")
 
 PATHS: dict[str, Path] = {
-    "sorted": Path(draw_rows(), checked_rows(by_arrays), written(ARRAYS), 3),
+    "sorted": Path(draw_rows(), checked_rows(by_arrays), written(ARRAYS), 3, {"kernels": KERNELS}),
     "search": Path(draw_rows("search"), checked_rows(by_arrays), written(ARRAYS), 3, {"kernels": KERNELS}),
     "tally": Path(draw_rows(), checked_rows(by_tally), written(f"{TALLY}.best_cut(metric, constraint)")),
     "tally_sum": Path(
@@ -689,7 +689,13 @@ PATHS: dict[str, Path] = {
         on_hull_only=True,
     ),
     "sketch": Path(draw_sketch, check_sketch, written(SKETCH), 1, {"kernels": KERNELS}, bounded_only=True),
-    "dense": Path(draw_matrix("sources"), checked_labels(by_matrix), written(MATRIX), 1, {"average": AVERAGES}),
+    "dense": Path(
+        draw_matrix("sources"),
+        checked_labels(by_matrix),
+        written(MATRIX),
+        1,
+        {"kernels": KERNELS, "average": AVERAGES},
+    ),
     "dense_search": Path(
         draw_matrix("sources", "search"),
         checked_labels(by_matrix),
