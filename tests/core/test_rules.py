@@ -729,6 +729,29 @@ def test_an_error_counts_the_rows_at_which_a_metric_is_undefined():
     }
 
 
+@pytest.mark.parametrize("tie", [0.0, 0.05, 0.2, 0.6])
+def test_the_compiled_judge_takes_the_first_of_many_that_tie(tie):
+    """Also where each of some edges ties with the next one, and the first of them not with the last."""
+    pytest.importorskip("numba")
+    from surecut.core.compiled import judge as compiled
+
+    random = np.random.default_rng(12)
+    for _ in range(300):
+        rows = random.integers(0, 3, (12, 2))
+        entries = Entries.scores(np.arange(120, 0, -10, dtype=np.uint64), rows, rows)
+        for name in ("f1", "accuracy"):
+            objective = Objective(get_metric(name))
+            values = objective.values(entries.edges)
+            if not objective.has_classes(entries.totals)[0]:
+                continue
+            best, winner, value, *_, accepted = compiled(
+                entries, objective.whole_ratio(entries), (False, name == "f1"), tie, True
+            )
+            expected = int((values >= values.max() - tie * abs(values.max())).argmax())
+            assert (best[0], winner[0], value[0]) == (values.max(), expected, values[expected])
+            assert accepted[:, 0].tolist() == rows[:expected].sum(axis=0).tolist()
+
+
 def test_a_verdict_is_final_if_no_entry_is_unresolved(kernels_name):
     random, seen = np.random.default_rng(11), set()
     for _ in range(60):

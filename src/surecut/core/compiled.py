@@ -420,16 +420,29 @@ def _judge(
             continue
         n0, n1, n2, d0, d1, d2 = ratios[s, 0], ratios[s, 1], ratios[s, 2], ratios[s, 3], ratios[s, 4], ratios[s, 5]
         best, tp, fp = -np.inf, np.int64(0), np.int64(0)
+        winner, value_there, is_first = first, -np.inf, True
         for i in range(first, end + 1):
             bottom = d0 + d1 * tp + d2 * fp
             if bottom != 0:
-                best = max(best, np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom))
+                value = np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+                if value > best:
+                    least = value - tie * abs(value)
+                    if best < least:
+                        winner, value_there, is_first = i, value, True
+                        edges[1, s], edges[2, s] = fp, tp
+                    elif value_there < least:  # another edge before this one may still tie
+                        is_first = False
+                    best = value
             if i < end:
                 fp += weight[i, 0]
                 tp += weight[i, 1]
         numbers[0, s], least = best, best
         if best > -np.inf:
             least -= tie * abs(best)
+        if exact is None:  # noqa: SIM102  # numba leaves out what follows from this condition alone
+            if is_first:
+                edges[0, s], numbers[1, s] = winner + s, value_there
+                continue
         # values are computed again, since memory is slower
         tp, fp, record = np.int64(0), np.int64(0), -np.inf
         peak, peak_tp, peak_fp, may_tie = first, np.int64(0), np.int64(0), False
@@ -463,7 +476,7 @@ def _judge(
                         unresolved[edge], is_final = True, False
                 record = value
             if edge < end:
-                if exact is not None:  # noqa: SIM102  # numba leaves out what follows from this condition alone
+                if exact is not None:  # noqa: SIM102  # the same
                     if low[edge] < high[edge] and weight[edge, 0] + weight[edge, 1] > 1:
                         corner = tp + weight[edge, 1]
                         bottom = d0 + d1 * corner + d2 * fp
