@@ -424,7 +424,7 @@ def _judge(
         for i in range(first, end + 1):
             bottom = d0 + d1 * tp + d2 * fp
             if bottom != 0:
-                value = np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
+                value: Any = np.float64(n0 + n1 * tp + n2 * fp) / np.float64(bottom)
                 if value > best:
                     least = value - tie * abs(value)
                     if best < least:

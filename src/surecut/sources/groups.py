@@ -12,16 +12,12 @@ from surecut.core.kernels import available
 from surecut.core.search import SourceChangedError
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import ArraySource
-from surecut.sources.labels import runs
 from surecut.sources.matrices import NEGATIVE, POSITIVE, LabelRuns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.search import Source
-
-AT_ONCE = 4
-"""So many times the labels of a matrix are counted together, and so many blocks each core has then."""
 
 
 class GroupSource(LabelRuns):
@@ -93,12 +89,6 @@ class GroupSource(LabelRuns):
     @property
     def worth_binning(self) -> bool:
         return self.size >= max(self.settings.binned_size, self.settings.binned_rows * len(self))
-
-    def binned_blocks(self) -> list[slice]:
-        """More groups at once than columns of a matrix, since nothing is copied; but several blocks for each core."""
-        sizes = self.settings
-        most = min(AT_ONCE * sizes.labels_at_once, len(self) // (AT_ONCE * sizes.available_cores))
-        return runs(0, len(self), max(sizes.labels_at_once, most))
 
     def pooled(self) -> Source:
         labels = Labels(self.is_positive.view(np.uint8), POSITIVE, NEGATIVE)

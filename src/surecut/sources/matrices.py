@@ -64,6 +64,10 @@ def no_labels(y_score: Any) -> Any:
     return np.broadcast_to(np.uint8(0), y_score.shape)
 
 
+AT_ONCE = 4
+"""So many times the labels of a matrix are counted together, and so many blocks each core has then."""
+
+
 class StoredLabels(LabelSource):
     """Labels whose scores are one array in memory. Without weights, and if it pays, they are counted in bins."""
 
@@ -506,7 +510,10 @@ class LabelRuns(StoredLabels):
         return confusion_by_sample(label, accepted, weights, absent)
 
     def binned_blocks(self) -> list[slice]:
-        return runs(0, len(self.absent), self.settings.labels_at_once)
+        """More labels at once than columns of a matrix, since nothing is copied; but several blocks for each core."""
+        labels, sizes = len(self.absent), self.settings
+        most = min(AT_ONCE * sizes.labels_at_once, labels // (AT_ONCE * sizes.available_cores))
+        return runs(0, labels, max(sizes.labels_at_once, most))
 
     def columns(self, labels: slice, kernels: Kernels) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
         starts, part = self._run(labels)
