@@ -34,9 +34,8 @@ import surecut
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates.bootstrap import FEWEST
 from surecut.certificates.cells import ClusterCells
-from surecut.certificates.counts import confusion_at
-from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels.holdout import labels_alone
+from surecut.certificates.limits import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits, uniform_value_limits
 from surecut.constraints import InfeasibleError
@@ -198,7 +197,7 @@ def cached_limits(metric: int, cells: tuple[float, ...]) -> tuple[float, float]:
 def holdout(metric: int, cut: Cut, tally: ScoreTally) -> tuple[float, float] | None:
     """As `certify` does it, with repeated counts looked up."""
     negatives, positives = tally.rows.sum(axis=0)
-    at = confusion_at(cut, tally)
+    at = tally.confusion_at(cut.threshold)
     cells = tuple(map(float, (at.tp, at.fp, at.fn, at.tn)))
     if not positives or not negatives or math.isnan(METRICS[metric].evaluate(at)):
         return None
@@ -221,7 +220,7 @@ def coverage(task: Task) -> dict[str, np.ndarray]:
             if cut is not None and (limits := holdout(index, cut, kept)) is not None:
                 by_holdout[repetition, index] = population.value(metric, cut.threshold), *limits
             if (cut := tuned(everything, metric)) is not None:
-                limits = uniform_value_limits(metric, everything, confusion_at(cut, everything), ERROR)
+                limits = uniform_value_limits(metric, everything, everything.confusion_at(cut.threshold), ERROR)
                 by_uniform[repetition, index] = population.value(metric, cut.threshold), *limits
                 if repetition < 20:
                     theorem[repetition, index] = certify(cut, method="theorem", confidence=1 - ERROR).regret_bound
@@ -330,7 +329,7 @@ def regret(task: Task) -> dict[str, np.ndarray]:
         for index, metric in enumerate(METRICS):
             if (cut := tuned(tally, metric)) is None:
                 continue
-            _, _, bound = uniform_limits(metric, tally, confusion_at(cut, tally), ERROR)
+            _, _, bound = uniform_limits(metric, tally, tally.confusion_at(cut.threshold), ERROR)
             best = population.best(metric)
             known = estimation_term(constants(metric, population.prior, best), task.rows, 1 - ERROR)
             found[repetition, index] = best - population.value(metric, cut.threshold), bound, known

@@ -9,8 +9,8 @@ import pytest
 
 from surecut import Cut, InfeasibleError, ScoreTally, certify, get_metric, tune_threshold
 from surecut.certificates.assurance import _nested_share, _ranks, assured_cut
-from surecut.certificates.counts import at_prior, confusion_at
-from surecut.certificates.holdout import row_worth
+from surecut.certificates.limits import row_worth
+from surecut.certificates.priors import at_prior
 from surecut.constraints import parse_constraints
 
 
@@ -51,9 +51,9 @@ def test_the_constraint_holds_on_new_rows(constraint, decimals):
     for _ in range(draws):
         y, score = draw(rng, 1500, decimals)
         cut = tune_threshold(y, score, metric=metric, constraint=constraint, confidence=0.8)
-        kept += bool(parsed.is_met(confusion_at(cut, truth)))
+        kept += bool(parsed.is_met(truth.confusion_at(cut.threshold)))
         usual = tune_threshold(y, score, metric=metric, constraint=constraint)
-        plain += bool(parsed.is_met(confusion_at(usual, truth)))
+        plain += bool(parsed.is_met(truth.confusion_at(usual.threshold)))
     assert kept / draws >= 0.8 - 2 * np.sqrt(0.16 / draws)
     if decimals is None and not constraint.startswith("f1"):
         assert plain < kept  # the check can fail: the plain cut is no promise
@@ -69,9 +69,9 @@ def test_the_constraint_holds_at_a_prior_that_was_given(constraint):
     for _ in range(10):
         tally = ScoreTally.from_scores(*draw(rng, 3000)).with_prior(0.08)
         cut = assured_cut(tally, metric, (parsed,), 0.95)
-        assert parsed.is_met(at_prior(confusion_at(cut, truth), truth))
+        assert parsed.is_met(at_prior(truth.confusion_at(cut.threshold), truth))
         promise = certify(cut, tally=tally, method="uniform").constraints[0]
-        value = float(parsed.quantity.evaluate(at_prior(confusion_at(cut, tally), tally)))
+        value = float(parsed.quantity.evaluate(at_prior(tally.confusion_at(cut.threshold), tally)))
         assert promise.value == pytest.approx(value)
 
 

@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from surecut import Confusion, Cut, PlugInClassifier, ScoreTally, certify, tune_threshold
 from surecut.certificates.bootstrap import FEWEST
 from surecut.certificates.certifying import METHODS
-from surecut.certificates.counts import confusion_at
-from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import depends_on_prior, value_range
 from surecut.certificates.uniform import uniform_limits
 from surecut.metrics import (
@@ -125,10 +124,10 @@ def test_what_a_row_is_worth():
 def test_the_confusion_of_a_cut_is_that_of_its_predictions(samples, cut):
     y, score = samples[1]
     tally = ScoreTally.from_scores(y, score)
-    assert confusion_at(cut, tally) == Confusion.from_predictions(y, cut.predict(score))
-    assert confusion_at(replace(cut, threshold=np.inf), tally) == Confusion(0, 0, int(y.sum()), int((~y).sum()))
+    assert tally.confusion_at(cut.threshold) == Confusion.from_predictions(y, cut.predict(score))
+    assert tally.confusion_at(np.inf) == Confusion(0, 0, int(y.sum()), int((~y).sum()))
     on_a_score = replace(cut, threshold=float(score[17]))
-    assert confusion_at(on_a_score, tally) == Confusion.from_predictions(y, on_a_score.predict(score))
+    assert tally.confusion_at(on_a_score.threshold) == Confusion.from_predictions(y, on_a_score.predict(score))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -260,7 +259,7 @@ def test_uniform_bounds_hold_for_every_cut_of_the_sample(samples):
     for threshold in (0.2, 0.35, 0.5, 0.7):
         cut = replace(tally.best_cut("f1"), threshold=threshold)
         certificate = certify(cut, tally=tally, method="uniform")
-        actual = float(cut.metric.evaluate(confusion_at(cut, truth)))
+        actual = float(cut.metric.evaluate(truth.confusion_at(cut.threshold)))
         assert certificate.lower < actual < certificate.upper
         assert best - actual < certificate.regret_bound
 
@@ -280,7 +279,7 @@ def test_many_thresholds_are_bounded_in_blocks(samples, monkeypatch):
     import surecut.certificates.uniform as module
 
     tally = ScoreTally.from_scores(*samples[1])
-    confusion = confusion_at(tally.best_cut("f1"), tally)
+    confusion = tally.confusion_at(tally.best_cut("f1").threshold)
     whole = uniform_limits(FBeta(1), tally, confusion, 0.05)
     monkeypatch.setattr(module, "THRESHOLDS", 200)
     blocks = uniform_limits(FBeta(1), tally, confusion, 0.05)
@@ -293,7 +292,9 @@ def test_a_prior_that_is_given_is_certified_at_that_prior(samples):
     cut = tally.best_cut("f1")
     fresh = certify(cut, *samples[1])
     fresh_tally = ScoreTally.from_scores(*samples[1])
-    assert fresh.value == pytest.approx(float(FBeta(1).evaluate(confusion_at(cut, fresh_tally).at_prior(0.05))))
+    assert fresh.value == pytest.approx(
+        float(FBeta(1).evaluate(fresh_tally.confusion_at(cut.threshold).at_prior(0.05)))
+    )
     assert fresh.lower < fresh.value
     assert not fresh.exact
     assert any("0.05" in assumption for assumption in fresh.assumptions)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from surecut import Confusion, certify, tune_threshold
 from surecut.certificates.clusters import cluster_limits, least_ratio
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.limits import value_limits
 from surecut.metrics import Utility, get_metric
 
 ERROR = 0.1

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from surecut import ScoreTally, certify
-from surecut.certificates.counts import confusion_at
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.limits import value_limits
 from surecut.certificates.uniform import uniform_limits
 from surecut.metrics import Utility, get_metric
 
@@ -77,7 +76,7 @@ def test_uniform_keeps_its_promise_on_the_tuning_rows(name, population):
         tally = draw(rng, population, 200)
         cut = tally.best_cut(metric)
         actual = truth(metric, population, cut.threshold)
-        lower, upper, regret = uniform_limits(metric, tally, confusion_at(cut, tally), ERROR)
+        lower, upper, regret = uniform_limits(metric, tally, tally.confusion_at(cut.threshold), ERROR)
         below, above, regrets = below + (lower > actual), above + (upper < actual), regrets + (best - actual > regret)
     assert max(below, above, regrets) <= most_failures(repetitions)
 
@@ -112,7 +111,8 @@ def test_the_regret_bound_falls_faster_than_the_bands(population):
     bounds = {}
     for rows in (4_000, 256_000):
         tally = draw(np.random.default_rng(5), population, rows)
-        bounds[rows] = uniform_limits(get_metric("am"), tally, confusion_at(tally.best_cut("am"), tally), ERROR)[2]
+        at_best = tally.confusion_at(tally.best_cut("am").threshold)
+        bounds[rows] = uniform_limits(get_metric("am"), tally, at_best, ERROR)[2]
     assert bounds[256_000] < bounds[4_000] / 8 * 0.75  # by 1/√n it would be an eighth
 
 

@@ -15,10 +15,10 @@ from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.clusters import cluster_limits, terms_of
-from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels import bootstrap
 from surecut.certificates.labels.rows import LabelRows
 from surecut.certificates.labels.values import row_values
+from surecut.certificates.limits import value_limits
 from surecut.metrics import get_metric
 
 ERROR = 0.1

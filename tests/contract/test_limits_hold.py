@@ -20,9 +20,9 @@ from surecut.certificates import nuisance
 from surecut.certificates.cells import group_codes
 from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, cluster_limits, least_ratio
 from surecut.certificates.drift import check_drift
-from surecut.certificates.holdout import _curve, row_worth, value_limits
 from surecut.certificates.labels.bootstrap import _optimism
 from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.limits import _curve, row_worth, value_limits
 from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
 from surecut.certificates.priors import depends_on_prior
 from surecut.certificates.resampling import OPTIMISM

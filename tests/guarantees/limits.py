@@ -11,7 +11,7 @@ from scipy import stats
 from guarantees.configuration import Configuration
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates.drift import check_drift
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.limits import value_limits
 from surecut.certificates.uniform import uniform_value_limits
 from surecut.confusion import Confusion
 from surecut.metrics import (

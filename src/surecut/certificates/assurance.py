@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._plurals import counted
+from surecut.certificates.certificate import check_confidence
 from surecut.certificates.confidence import least_shares
-from surecut.certificates.counts import check_confidence, frequencies
-from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import worst_over_priors
 from surecut.certificates.uniform import Bands, bands
+from surecut.certificates.weights import frequencies
 from surecut.constraints import InfeasibleError, listed
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from scipy import special
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.clusters import least_ratio
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.holdout import counted_kinds, value_of_share
+from surecut.certificates.limits import counted_kinds, value_of_share
 from surecut.certificates.nuisance import extremes, has_one_order, three_part_limit
 
 if TYPE_CHECKING:

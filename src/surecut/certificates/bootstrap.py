@@ -10,7 +10,7 @@ from surecut._inputs import as_scores, as_weights, require_no_nan, require_same_
 from surecut._labels import as_labels
 from surecut.certificates.cells import ClusterCells, cells_of, group_codes
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
-from surecut.certificates.counts import confusion_at, value_at
+from surecut.certificates.priors import value_at
 from surecut.certificates.resampling import GroupedRows, resample
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
@@ -68,7 +68,7 @@ def filled_cells(cut: Cut, tally: ScoreTally, groups: GroupedRows | None) -> tup
     """The confusion in rows, how many rows or groups each cell has, and what these are."""
     if groups is None:
         rows = ScoreTally(tally.keys, tally.rows, tally.rows, tally.rows, tally.dtype)
-        confusion = confusion_at(cut, rows)
+        confusion = rows.confusion_at(cut.threshold)
         return confusion, cells_of(confusion), "rows"
     counts = ClusterCells.of_rows(groups.is_positive, np.asarray(cut.predict(groups.scores)), groups.group).pooled()
     return Confusion(*counts.sum(axis=0)), (counts > 0).sum(axis=0), "groups"
@@ -89,7 +89,7 @@ def bootstrap_certificate(
     require_enough(int(tally.rows.sum(axis=0).min()), FEWEST, "rows of each class")
     if groups is not None:
         require_enough(int(groups.group.max()) + 1, FEWEST_GROUPS, "groups", grouped=True)
-    confusion = confusion_at(cut, tally)
+    confusion = tally.confusion_at(cut.threshold)
     value = value_at(cut, confusion, tally)
     retune = tuned_here and not cut.constraints
     if groups is not None or tally.weight is not tally.rows:

@@ -16,6 +16,12 @@ KEPT_ASIDE = "these rows did not tune the cut"
 BY_WORD = "these rows took part neither in training nor in tuning, by the caller's word"
 
 
+def check_confidence(confidence: float) -> None:
+    """Raise unless a confidence is a probability."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence= must fulfil 0 < confidence < 1, such as 0.95, got {confidence}")
+
+
 @dataclass(frozen=True)
 class ConstraintPromise:
     """Whether a constraint of the cut holds on new rows.

@@ -21,15 +21,7 @@ import numpy as np
 from surecut._inputs import check_missing
 from surecut._matrices import present_rows, require_keys
 from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
-from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate
-from surecut.certificates.counts import (
-    check_confidence,
-    check_weights,
-    frequencies,
-    require_both,
-    require_whole,
-    without_ones,
-)
+from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, check_confidence
 from surecut.certificates.groups import GROUPS_NEED_ROWS, NOT_INDEPENDENT, group_certificate
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.holdout import holdout_certificate
@@ -38,6 +30,7 @@ from surecut.certificates.promises import bootstrap_promises, group_promises, ho
 from surecut.certificates.rows import HeldOutRows
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
+from surecut.certificates.weights import check_weights, frequencies, require_both, require_whole, without_ones
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut

@@ -29,12 +29,13 @@ from surecut._inputs import check_missing, check_unknown, in_brief
 from surecut._matrices import present_rows
 from surecut._plurals import counted
 from surecut.certificates.cells import cells_of
+from surecut.certificates.certificate import check_confidence
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.counts import check_confidence, check_weights, confusion_at, frequencies, require_whole
 from surecut.certificates.held_out import rows_trained, rows_tuned
-from surecut.certificates.holdout import value_limits
+from surecut.certificates.limits import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_value_limits
+from surecut.certificates.weights import check_weights, frequencies, require_whole
 from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
@@ -211,7 +212,7 @@ def check_drift(
     cut.metric.check_classes(positives, negatives)
 
     error = (1 - confidence) / looks
-    confusion = confusion_at(cut, now)
+    confusion = now.confusion_at(cut.threshold)
     return DriftReport(
         cut=cut,
         prior=_prior_change(cut, before, positives, positives + negatives, error / 2),
@@ -430,7 +431,7 @@ def _value_change(
     random_state: Any,
 ) -> Change:
     """A fall or a rise of the metric, each with half of the error."""
-    then_confusion = cut.confusion if kind is _Then.COUNTS else confusion_at(cut, before)
+    then_confusion = cut.confusion if kind is _Then.COUNTS else before.confusion_at(cut.threshold)
     then_limits = _then_limits(cut, before, kind, then_confusion, random_state)
 
     def now_limits(level: float) -> tuple[float, float]:

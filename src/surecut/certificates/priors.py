@@ -15,6 +15,10 @@ from surecut.metrics import LinearFractionalMetric, Metric, NotMonotoneError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.confusion import Confusion
+    from surecut.core.tally import ScoreTally
+    from surecut.decisions.cut import Cut
+
 Of = TypeVar("Of", bound=Metric)
 Others = ParamSpec("Others")
 Found = TypeVar("Found")
@@ -172,3 +176,17 @@ def _ratios_differ(metric: LinearFractionalMetric) -> bool:
         if np.abs(difference).max() > 1e-11 * size:
             return True
     return False
+
+
+def at_prior(confusion: Confusion, tally: ScoreTally) -> Confusion:
+    """What metrics see: the counts, or the rates at the prior that was given."""
+    return confusion if tally.given_prior is None else confusion.at_prior(tally.given_prior)
+
+
+def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:
+    value = float(cut.metric.evaluate(at_prior(confusion, tally)))
+    if math.isnan(value):
+        raise ValueError(
+            f"{cut.metric.name} is undefined for this cut on these rows: it predicts none of them positive"
+        )
+    return value

@@ -18,8 +18,8 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import ConstraintPromise
 from surecut.certificates.clusters import cluster_limits, is_ratio
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.counts import at_prior, confusion_at
-from surecut.certificates.holdout import row_worth, value_limits
+from surecut.certificates.limits import row_worth, value_limits
+from surecut.certificates.priors import at_prior
 from surecut.certificates.resampling import GroupedRows, resample
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, Rate
@@ -52,7 +52,7 @@ def promises_of(
 
 def holdout_promises(cut: Cut, tally: ScoreTally, error: float) -> tuple[ConstraintPromise, ...]:
     """From rows that did not tune the cut."""
-    counts, prior = confusion_at(cut, tally), tally.given_prior
+    counts, prior = tally.confusion_at(cut.threshold), tally.given_prior
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
         return _quantity_limits(one.quantity, cells_of(counts), each, prior)
@@ -85,7 +85,7 @@ def group_promises(cut: Cut, rows: GroupedRows, error: float) -> tuple[Constrain
 
 def uniform_promises(cut: Cut, tally: ScoreTally, tuned_here: bool, error: float) -> tuple[ConstraintPromise, ...]:
     """From any rows: limits that hold for all cuts, or for those that `confidence=` compared, if it chose this one."""
-    confusion = confusion_at(cut, tally)
+    confusion = tally.confusion_at(cut.threshold)
     assured = tuned_here and cut.confidence is not None
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def bootstrap_promises(
     def limits(_: Constraint, each: float) -> tuple[float, float]:
         return next(drawn).limits(each)
 
-    return promises_of(cut.constraints, at_prior(confusion_at(cut, tally), tally), error, limits)
+    return promises_of(cut.constraints, at_prior(tally.confusion_at(cut.threshold), tally), error, limits)
 
 
 def label_promises(

@@ -15,7 +15,7 @@ import numpy as np
 
 from surecut._inputs import as_doubles
 from surecut.certificates.cells import cells_of
-from surecut.certificates.counts import at_prior, confusion_at
+from surecut.certificates.priors import at_prior
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries, constant
 from surecut.core.kernels import Buffers, DrawnCells, compiled_judge, draw_counts
@@ -134,7 +134,7 @@ def resample(
     clusters = int(tally.rows.sum()) if groups is None else int(groups.group.max()) + 1
     one_cluster = float(tally.weight.sum()) / clusters
     return [
-        replace(one, steps=_steps(cut, tally, confusion_at(cut, tally), one_cluster))
+        replace(one, steps=_steps(cut, tally, tally.confusion_at(cut.threshold), one_cluster))
         for cut, one in zip(cuts, found, strict=True)
     ]
 
@@ -294,7 +294,7 @@ def _fixed_values(
     cut: Cut, tally: ScoreTally, resamples: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values at the cut, of shares of the four cells drawn around the counted ones: for a lower and an upper limit."""
-    cells = cells_of(confusion_at(cut, tally))
+    cells = cells_of(tally.confusion_at(cut.threshold))
 
     def drawn(more: NDArray[np.float64]) -> NDArray[np.float64]:
         shares = rng.standard_gamma(cells + more, size=(resamples, 4))  # an empty cell stays empty

@@ -13,15 +13,16 @@ import numpy as np
 
 from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
 from surecut.certificates.confidence import least_shares
-from surecut.certificates.counts import confusion_at, frequencies, value_at
 from surecut.certificates.priors import (
     PRIORS,
     depends_on_prior,
     possible_priors,
     require_monotone,
+    value_at,
     value_range,
     worst_over_priors,
 )
+from surecut.certificates.weights import frequencies
 from surecut.confusion import Confusion
 from surecut.core.tally import CoarseTally
 from surecut.metrics import LinearFractionalMetric, Metric
@@ -40,7 +41,7 @@ THRESHOLDS = 4096
 
 
 def uniform_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
-    confusion = confusion_at(cut, tally)
+    confusion = tally.confusion_at(cut.threshold)
     value = value_at(cut, confusion, tally)
     lower, upper, regret = uniform_limits(cut.metric, tally, confusion, 1 - confidence)
     assumptions = [FRESH, ONE_MODEL]

@@ -378,7 +378,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _check_promise(self, weights: NDArray[np.float64] | None, groups: NDArray[Any] | None) -> None:
         """Raise, before anything is trained, where a certificate would be refused."""
-        from surecut.certificates.counts import require_both, require_counts, require_whole, without_ones
+        from surecut.certificates.weights import require_both, require_counts, require_whole, without_ones
 
         require_both(self.weights, weights is not None)
         require_whole(np.ones(1) if weights is None else weights, self.weights)

@@ -266,7 +266,7 @@ def tune(
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
     """
     from surecut._files import require_folder
-    from surecut.certificates.counts import require_both
+    from surecut.certificates.weights import require_both
     from surecut.tuning.request import Request
 
     with _explained(context):
@@ -442,7 +442,7 @@ def certify(
 
         from surecut.certificates.certifying import certify as certified
         from surecut.certificates.certifying import check_promise
-        from surecut.certificates.counts import require_both
+        from surecut.certificates.weights import require_both
         from surecut.cli import printing
         from surecut.cli.commands import (
             load_cut,
@@ -552,8 +552,8 @@ def check(
     often.
     """
     with _explained(context):
-        from surecut.certificates.counts import require_both, require_whole
         from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift, check_watch
+        from surecut.certificates.weights import require_both, require_whole
         from surecut.cli import printing
         from surecut.cli.commands import known_rows, label_tallies, load_cut, load_label_cut, positive_text
         from surecut.cli.files import Arrays, Table

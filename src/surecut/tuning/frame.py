@@ -16,7 +16,7 @@ from surecut._inputs import as_scores, as_weights, missing_values
 from surecut._labels import LabelKind, as_labels, kind_of
 from surecut._missing import Missing
 from surecut._warnings import warn_caller
-from surecut.certificates.counts import require_both, require_whole
+from surecut.certificates.weights import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
-from surecut.certificates.counts import check_confidence, check_weights
+from surecut.certificates.certificate import check_confidence
+from surecut.certificates.weights import check_weights
 from surecut.constraints import Constraint, ConstraintLike, parse_constraints
 from surecut.core.rules import Objective
 from surecut.metrics import Metric, get_metric

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
 from surecut._labels import as_labels
-from surecut.certificates.counts import require_both, require_whole
+from surecut.certificates.weights import require_both, require_whole
 from surecut.constraints import ConstraintLike
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource

@@ -104,8 +104,8 @@ def _assured_cut(tally: ScoreTally, objective: Objective, request: Request) -> C
 
 def _with_limit(cut: Cut, source: RowsToTune, request: Request) -> Cut:
     """A cut, and what its value is at least on new data, with the confidence."""
-    from surecut.certificates.counts import frequencies
     from surecut.certificates.uniform import uniform_value_limits
+    from surecut.certificates.weights import frequencies
 
     assert request.confidence is not None
     if cut.weighted:

@@ -11,7 +11,6 @@ from surecut._inputs import require_same_length
 from surecut.averages import averaged_value
 from surecut.certificates.cells import cells_of, group_codes
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
-from surecut.certificates.counts import frequencies, require_whole
 from surecut.certificates.groups import GROUPS_NEED_ROWS
 from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.labels.bootstrap import bootstrap_labels
@@ -20,6 +19,7 @@ from surecut.certificates.labels.rows import LabelRows, TableRows, have_names
 from surecut.certificates.labels.theorem import theorem_labels
 from surecut.certificates.labels.uniform import pooled_limits, single_shares, uniform_macro, uniform_micro
 from surecut.certificates.labels.values import average_certificate
+from surecut.certificates.weights import frequencies, require_whole
 from surecut.confusion import Confusion
 
 if TYPE_CHECKING:

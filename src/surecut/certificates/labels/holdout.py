@@ -21,8 +21,8 @@ from surecut.certificates.clusters import (
     terms_of,
     unequal_note,
 )
-from surecut.certificates.holdout import value_limits
 from surecut.certificates.labels.values import average_certificate, row_values
+from surecut.certificates.limits import value_limits
 from surecut.certificates.priors import value_range
 from surecut.certificates.promises import label_promises
 from surecut.confusion import Confusion

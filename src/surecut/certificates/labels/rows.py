@@ -15,7 +15,7 @@ from surecut._labels import as_labels
 from surecut._matrices import aligned, is_sparse, label_matrix, score_matrix
 from surecut._plurals import counted
 from surecut.certificates.cells import ClusterCells, cells_of
-from surecut.certificates.counts import require_counts, require_whole
+from surecut.certificates.weights import require_counts, require_whole
 from surecut.core.keys import ordered_keys, reaches
 from surecut.core.tally import ScoreTally, tally_rows
 from surecut.sources.matrices import label_source

@@ -1,41 +1,18 @@
-"""What rows say of a cut: its confusion, its value, and how many rows there are."""
+"""What weights mean: how often a row is there, or how much it matters; and the errors where that is not known."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from surecut._inputs import LARGEST_EXACT_INTEGER, as_weights
-from surecut.core.tally import ScoreTally
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from surecut.confusion import Confusion
-    from surecut.decisions.cut import Cut
-
-
-def confusion_at(cut: Cut, tally: ScoreTally) -> Confusion:
-    """The confusion of a cut on a tally's rows, in counts or weights."""
-    return tally.confusion_at(cut.threshold)
-
-
-def at_prior(confusion: Confusion, tally: ScoreTally) -> Confusion:
-    """What metrics see: the counts, or the rates at the prior that was given."""
-    return confusion if tally.given_prior is None else confusion.at_prior(tally.given_prior)
-
-
-def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:
-    value = float(cut.metric.evaluate(at_prior(confusion, tally)))
-    if math.isnan(value):
-        raise ValueError(
-            f"{cut.metric.name} is undefined for this cut on these rows: it predicts none of them positive"
-        )
-    return value
-
+    from surecut.core.tally import ScoreTally
 
 WEIGHTS = ("counts", "importance")
 """What weights may mean: how often a row is there, or how much it matters."""
@@ -77,12 +54,6 @@ def require_counts(weights: str | None, what: str) -> None:
             "means the row twice; otherwise leave them out, or use certify(method='bootstrap'), which resamples "
             "weighted rows"
         )
-
-
-def check_confidence(confidence: float) -> None:
-    """Raise unless a confidence is a probability."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence= must fulfil 0 < confidence < 1, such as 0.95, got {confidence}")
 
 
 def check_weights(weights: str | None) -> None:
