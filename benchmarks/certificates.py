@@ -34,7 +34,7 @@ import surecut
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates.bootstrap import FEWEST
 from surecut.certificates.cells import ClusterCells
-from surecut.certificates.labels.holdout import labels_alone
+from surecut.certificates.holdout import labels_alone
 from surecut.certificates.limits import value_limits
 from surecut.certificates.resampling import resample
 from surecut.certificates.uniform import uniform_limits, uniform_value_limits

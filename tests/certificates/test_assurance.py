@@ -69,9 +69,9 @@ def test_the_constraint_holds_at_a_prior_that_was_given(constraint):
     for _ in range(10):
         tally = ScoreTally.from_scores(*draw(rng, 3000)).with_prior(0.08)
         cut = assured_cut(tally, metric, (parsed,), 0.95)
-        assert parsed.is_met(at_prior(truth.confusion_at(cut.threshold), truth))
+        assert parsed.is_met(at_prior(truth.confusion_at(cut.threshold), truth.given_prior))
         promise = certify(cut, tally=tally, method="uniform").constraints[0]
-        value = float(parsed.quantity.evaluate(at_prior(tally.confusion_at(cut.threshold), tally)))
+        value = float(parsed.quantity.evaluate(at_prior(tally.confusion_at(cut.threshold), tally.given_prior)))
         assert promise.value == pytest.approx(value)
 
 

@@ -11,13 +11,13 @@ from scipy import sparse, special, stats
 
 from surecut import Confusion, MissingRowsWarning, MultilabelCut, ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.averages import averaged_value
+from surecut.certificates import bootstrap
 from surecut.certificates.averages import label_limits, mean_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certifying import METHODS
 from surecut.certificates.clusters import cluster_limits, terms_of
-from surecut.certificates.labels import bootstrap
-from surecut.certificates.labels.rows import LabelRows
-from surecut.certificates.labels.values import row_values
+from surecut.certificates.evidence import row_values
+from surecut.certificates.label_rows import LabelRows
 from surecut.certificates.limits import value_limits
 from surecut.metrics import get_metric
 
@@ -309,7 +309,7 @@ def test_the_optimism_is_what_counting_drawn_rows_says(average, samples, monkeyp
     truth, scores = samples[0]
     cut = tune_thresholds(truth, scores, average=average)
     rows, number = LabelRows.of(cut, truth, scores, None), len(truth)
-    found = bootstrap._optimism(cut, rows, None, number, np.random.default_rng(0), False)
+    found = bootstrap._optimism(cut, rows, np.random.default_rng(0), False)
 
     def value(of, chosen):
         cells = ClusterCells.of_matrices(truth[chosen], of.predict(scores[chosen]))

@@ -17,11 +17,11 @@ from guarantees.enumeration import Enumerated, outcomes
 from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates import nuisance
+from surecut.certificates.bootstrap import _optimism
 from surecut.certificates.cells import group_codes
 from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, cluster_limits, least_ratio
 from surecut.certificates.drift import check_drift
-from surecut.certificates.labels.bootstrap import _optimism
-from surecut.certificates.labels.rows import LabelRows
+from surecut.certificates.label_rows import LabelRows
 from surecut.certificates.limits import _curve, row_worth, value_limits
 from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
 from surecut.certificates.priors import depends_on_prior
@@ -428,7 +428,7 @@ def test_the_bootstrap_subtracts_no_less_than_tuning_flatters():
         cut = tune_thresholds(truth, scores, metric="am", average="macro")
         actual = np.mean((stats.norm.sf(cut.thresholds - 1.5) + stats.norm.cdf(cut.thresholds)) / 2)
         true.append(cut.value - actual)
-        estimated.append(_optimism(cut, LabelRows.of(cut, truth, scores, None), None, len(truth), rng, False))
+        estimated.append(_optimism(cut, LabelRows.of(cut, truth, scores, None), rng, False))
     assert np.mean(true) <= OPTIMISM * np.mean(estimated) + 0.005  # about one standard error of the mean
     assert np.mean(true) > 2 ** (1 / 3) * np.mean(estimated)
 

@@ -1,24 +1,31 @@
-"""``method="bootstrap"``: resampled rows, or whole groups of them. Right for large samples only, and says so."""
+"""``method="bootstrap"``: resampled rows, or whole groups of them. Right for large samples only, and says so.
+
+Rows of one label are drawn again from their tally (`resampling`). Rows of many labels are drawn whole.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from surecut._inputs import as_scores, as_weights, require_no_nan, require_same_length
-from surecut._labels import as_labels
-from surecut.certificates.cells import ClusterCells, cells_of, group_codes
-from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
-from surecut.certificates.priors import value_at
-from surecut.certificates.resampling import GroupedRows, resample
+from surecut.averages import averaged_value
+from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.certificate import FRESH, Certificate
+from surecut.certificates.evidence import Asked, Evidence, certificate_of, row_values
+from surecut.certificates.resampling import Resampled, resample
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
+from surecut.decisions.cut import Cut
+from surecut.progress import shown
+from surecut.tuning.labels import tune_thresholds
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-    from surecut.decisions.cut import Cut
+    from surecut.certificates.label_rows import LabelRows, TableRows
+    from surecut.decisions.multilabel import MultilabelCut
     from surecut.metrics import Metric
 
 FEWEST = 100
@@ -26,6 +33,42 @@ FEWEST = 100
 
 FEWEST_GROUPS = 50
 """The same for groups of rows."""
+
+FEWEST_OF_LABEL = 25
+"""Fewer rows than this of a class that the metric needs, for any label, and a macro average is not resampled."""
+
+FEWEST_IN_CELL = 10
+"""So many groups, weighted rows or rows of many labels a cell that the metric counts needs: what is missing is not
+resampled."""
+
+RETUNED = 50
+"""Resamples on which the thresholds of many labels are tuned again."""
+
+
+def bootstrap_certificate(evidence: Evidence, asked: Asked) -> Certificate:
+    """Limits from resamples, less the optimism of tuning where these rows tuned the cut without a constraint."""
+    cut = evidence.cut
+    if not asked.resamples >= 100:
+        raise ValueError(f"resamples must be at least 100, got {asked.resamples}")
+    if isinstance(cut, Cut):
+        value, drawn = _drawn(cut, evidence, asked)
+    else:
+        value, drawn = _labels_drawn(cut, evidence, asked)
+    others = ["the sample is large: the bootstrap is right in the limit only"]
+    if evidence.tuned_here and cut.constraints:
+        others.append("the value is not corrected for the choice of a constrained cut")
+    return certificate_of(
+        cut,
+        asked,
+        "bootstrap",
+        value=value,
+        limits=(*drawn.limits(asked.error), None),
+        rows=evidence.number,
+        confusion=evidence.confusion,
+        drawn=["the groups are a random sample, independent of one another" if evidence.grouped else FRESH],
+        others=others,
+        threshold_spread=drawn.threshold_spread,
+    )
 
 
 def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -> None:
@@ -41,22 +84,16 @@ def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -
         )
 
 
-FEWEST_IN_CELL = 10
-"""So many groups, weighted rows or rows of many labels a cell that the metric counts needs: what is missing is not
-resampled."""
-
-
-def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any], what: str) -> None:
+def require_filled(metric: Metric, counts: NDArray[np.float64], clusters: NDArray[Any], what: str) -> None:
     """Refuse where a cell that the metric counts is nearly empty, as the mistakes are where a value is close to 1.
 
-    `confusion` holds counts of all rows, or of each label; `clusters` are how many rows or groups each cell has.
+    `counts` are all rows (tp, fp, fn, tn); `clusters` are how many rows or groups each cell has.
     """
-    cells = cells_of(confusion).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.asarray(metric.evaluate(Confusion(*(cells + 1.0).T)))
+        value = np.asarray(metric.evaluate(Confusion(*(counts + 1.0))))
         for cell, name in enumerate(("true positives", "false positives", "false negatives", "true negatives")):
-            more = np.asarray(metric.evaluate(Confusion(*(cells + 1.0 + 7.0 * (np.arange(4) == cell)).T)))
-            if clusters[cell] < FEWEST_IN_CELL and (np.abs(more - value) > 1e-12).any():
+            more = np.asarray(metric.evaluate(Confusion(*(counts + 1.0 + 7.0 * (np.arange(4) == cell)))))
+            if clusters[cell] < FEWEST_IN_CELL and np.abs(more - value) > 1e-12:
                 raise ValueError(
                     f"the bootstrap cannot tell how rare {name} are from {int(clusters[cell])} {what} that have some: "
                     f"it needs {FEWEST_IN_CELL}. Use method='holdout' on held-out rows, which holds for any number; "
@@ -64,65 +101,141 @@ def require_filled(metric: Metric, confusion: Confusion, clusters: NDArray[Any],
                 )
 
 
-def filled_cells(cut: Cut, tally: ScoreTally, groups: GroupedRows | None) -> tuple[Confusion, NDArray[Any], str]:
-    """The confusion in rows, how many rows or groups each cell has, and what these are."""
-    if groups is None:
-        rows = ScoreTally(tally.keys, tally.rows, tally.rows, tally.rows, tally.dtype)
-        confusion = rows.confusion_at(cut.threshold)
-        return confusion, cells_of(confusion), "rows"
-    counts = ClusterCells.of_rows(groups.is_positive, np.asarray(cut.predict(groups.scores)), groups.group).pooled()
-    return Confusion(*counts.sum(axis=0)), (counts > 0).sum(axis=0), "groups"
-
-
-def bootstrap_certificate(
-    cut: Cut,
-    tally: ScoreTally,
-    tuned_here: bool,
-    confidence: float,
-    groups: GroupedRows | None,
-    resamples: int,
-    random_state: Any,
-    progress: bool | None,
-) -> Certificate:
-    if not resamples >= 100:
-        raise ValueError(f"resamples must be at least 100, got {resamples}")
+def _drawn(cut: Cut, evidence: Evidence, asked: Asked) -> tuple[float, Resampled]:
+    """Of one label: its value, and resamples of its rows or groups."""
+    (tally,), groups = evidence.tallies, cast("TableRows | None", evidence.rows)
     require_enough(int(tally.rows.sum(axis=0).min()), FEWEST, "rows of each class")
     if groups is not None:
-        require_enough(int(groups.group.max()) + 1, FEWEST_GROUPS, "groups", grouped=True)
-    confusion = tally.confusion_at(cut.threshold)
-    value = value_at(cut, confusion, tally)
-    retune = tuned_here and not cut.constraints
-    if groups is not None or tally.weight is not tally.rows:
-        require_filled(cut.metric, *filled_cells(cut, tally, groups))
-    drawn = resample([cut], tally, retune, groups, resamples, random_state, progress)[0]
-    lower, upper = drawn.limits(1 - confidence)
-    assumptions = [
-        FRESH if groups is None else "the groups are a random sample, independent of one another",
-        ONE_MODEL,
-    ]
-    assumptions.append("the sample is large: the bootstrap is right in the limit only")
-    if tuned_here and cut.constraints:
-        assumptions.append("the value is not corrected for the choice of a constrained cut")
-    return Certificate(
-        lower=lower,
-        upper=upper,
-        regret_bound=None,
-        value=value,
-        metric=cut.metric.name,
-        threshold=cut.threshold,
-        method="bootstrap",
-        confidence=confidence,
-        rows=int(tally.rows.sum()),
-        exact=False,
-        assumptions=tuple(assumptions),
-        threshold_spread=drawn.threshold_spread,
-    )
+        require_enough(groups.clusters, FEWEST_GROUPS, "groups", grouped=True)
+    value = evidence.value
+    if groups is not None:
+        counts = groups.cells(cut).pooled()
+        require_filled(cut.metric, counts.sum(axis=0), (counts > 0).sum(axis=0), "groups")
+    elif tally.weight is not tally.rows:
+        unweighted = ScoreTally(tally.keys, tally.rows, tally.rows, tally.rows, tally.dtype)
+        counts = cells_of(unweighted.confusion_at(cut.threshold))
+        require_filled(cut.metric, counts, counts, "rows")
+    retune = evidence.tuned_here and not cut.constraints
+    (drawn,) = resample([cut], tally, retune, groups, asked.resamples, asked.random_state, asked.progress)
+    return value, drawn
 
 
-def grouped_rows(groups: ArrayLike, y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any) -> GroupedRows:
-    labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
-    require_no_nan(scores)
-    named = np.asarray(groups)
-    require_same_length(y_true=labels, groups=named)
-    weights = np.ones(len(scores)) if sample_weight is None else as_weights(sample_weight, len(scores))
-    return GroupedRows(group_codes(named), scores, labels.is_positive(), weights)
+def _labels_drawn(cut: MultilabelCut, evidence: Evidence, asked: Asked) -> tuple[float, Resampled]:
+    """Of many labels: the value, and resamples of whole rows or groups."""
+    rows, clusters = cast("LabelRows", evidence.rows), cast("ClusterCells", evidence.cells)
+    rng = np.random.default_rng(asked.random_state)
+    number, codes = rows.clusters, rows.groups
+    cells = clusters if codes is None else rows.cells_of_rows(cut)
+    if codes is not None:
+        require_enough(number, FEWEST_GROUPS, "groups", grouped=True)
+    confusion = cells.confusion()
+    fewest = min(int(np.sum(confusion.positives)), int(np.sum(confusion.negatives)))
+    require_enough(fewest, FEWEST, "pairs of a row and a label in each class")
+    if cut.average == "macro":
+        _require_labels(cut, confusion)
+    if cut.average != "samples":
+        # Plain rows, too: a row of many labels is drawn whole, like a group, and a cell that no row has stays empty.
+        counts = cells_of(confusion).sum(axis=0)
+        require_filled(cut.metric, counts, (clusters.pooled() > 0).sum(axis=0), "rows" if codes is None else "groups")
+    of_rows = row_values(cut, cells) if cut.average == "samples" else None
+    weights = np.ones(len(cells)) if rows.weights is None else rows.weights
+
+    def valued(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value on resamples, clusters as often as each row of `times` says."""
+        if of_rows is not None:
+            counted = (times if codes is None else times[:, codes]) * weights
+            return np.asarray(counted @ of_rows / counted.sum(axis=1))
+        drawn = clusters.confusion(times)
+        return np.array([averaged_value(cut.metric, cut.average, drawn[i]) for i in range(len(times))])
+
+    at_once = max(1, min(100, 10_000_000 // number))
+    starts = list(range(0, asked.resamples, at_once))
+    values = []
+    for start in shown(starts, "resampling", len(starts), progress=asked.progress):
+        size = min(at_once, asked.resamples - start)
+        values.append(valued(rng.multinomial(number, np.full(number, 1 / number), size=size).astype(float)))
+    value = float(valued(np.ones((1, number)))[0])
+    retune = evidence.tuned_here and not cut.constraints
+    optimism = _optimism(cut, rows, rng, asked.progress) if retune else 0.0
+    steps = (0.0, 0.0) if cut.average == "samples" else _steps(cut, confusion, float(weights.sum()) / number)
+    drawn_values = np.concatenate(values)
+    return value, Resampled(drawn_values, drawn_values, optimism, None, steps)
+
+
+def _optimism(cut: MultilabelCut, rows: LabelRows, rng: np.random.Generator, progress: bool | None) -> float:
+    """By how much tuned thresholds flatter: on resamples, tuned again, less what they are worth on the rows themselves.
+
+    Both are compared with the cut's own thresholds on the same rows, which takes most of the chance out.
+    """
+    own = np.ones(rows.scores.shape[0]) if rows.weights is None else rows.weights
+    number, kappa = rows.clusters, _shrinkage(cut)
+
+    def valued(of: MultilabelCut) -> Callable[[NDArray[np.float64]], float]:
+        """The value of thresholds as a function of the rows' weights."""
+        cells = ClusterCells.of_matrices(rows.truth, of.predict(rows.scores))
+        if of.average == "samples":
+            of_rows = row_values(of, cells)
+            return lambda weights: float(np.average(of_rows, weights=weights))
+        return lambda weights: averaged_value(of.metric, of.average, cells.confusion(weights[None])[0])
+
+    of_cut = valued(cut)
+    value = of_cut(own)
+    found = []
+    for _ in shown(range(RETUNED), "tuning again", RETUNED, progress=progress):
+        times = rng.multinomial(number, np.full(number, 1 / number))
+        weights = np.asarray(own * (times if rows.groups is None else times[rows.groups]), dtype=float)
+        anew = tune_thresholds(
+            rows.truth,
+            rows.scores,
+            metric=cut.metric,
+            average=cut.average,
+            sample_weight=weights,
+            shrinkage=kappa,
+            zero_division=cut.zero_division,
+            labels=cut.labels,
+        )
+        of_anew = valued(anew)
+        found.append(of_anew(weights) - of_cut(weights) + value - of_anew(own))
+    return max(0.0, float(np.mean(found)))
+
+
+def _require_labels(cut: MultilabelCut, confusion: Confusion) -> None:
+    """Refuse a macro average in which a label has too few rows of a class that its metric needs."""
+    for needed, counts, name in (
+        (cut.metric.needs_positives, confusion.positives, "positive"),
+        (cut.metric.needs_negatives, confusion.negatives, "negative"),
+    ):
+        counts = np.asarray(counts, dtype=float)
+        scarce = counts < FEWEST_OF_LABEL
+        if needed and scarce.any():
+            first = cut.labels[int(np.flatnonzero(scarce)[0])]
+            raise ValueError(
+                f"the bootstrap of a macro average needs {FEWEST_OF_LABEL} {name} rows of every label, and "
+                f"{int(scarce.sum())} of {len(scarce)} labels have fewer ({first!r}: {counts[scarce][0]:g}): "
+                "use method='holdout' on held-out rows or 'uniform', which hold for any number, or leave out such "
+                "labels"
+            )
+
+
+def _steps(cut: MultilabelCut, confusion: Confusion, size: float) -> tuple[float, float]:
+    """By how much one more row that is wrong for a label lowers the average, and one that is right raises it."""
+    cells = cells_of(confusion)
+    if cut.average == "micro":
+        cells = cells.sum(axis=0, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.asarray(cut.metric.evaluate(Confusion(*cells.T)), dtype=float)
+        changes = [
+            np.asarray(cut.metric.evaluate(Confusion(*(cells + size * one).T)), dtype=float) - value
+            for one in np.eye(4)
+        ]
+    changed = np.array(changes)
+    changed = changed[np.isfinite(changed)] / len(cells)
+    return max(0.0, -float(changed.min(initial=0.0))), max(0.0, float(changed.max(initial=0.0)))
+
+
+def _shrinkage(cut: MultilabelCut) -> Any:
+    """κ to tune with again: the one that was given, or, where labels differ, "auto", which chose them."""
+    kappas = np.unique(cut.shrinkage)
+    if not len(kappas) or not np.isfinite(kappas).all():
+        return 0.0
+    return float(kappas[0]) if len(kappas) == 1 else "auto"

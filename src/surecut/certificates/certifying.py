@@ -12,7 +12,7 @@ Four methods, from the strictest to the most modest:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,14 @@ import numpy as np
 
 from surecut._inputs import check_missing
 from surecut._matrices import present_rows, require_keys
-from surecut.certificates.bootstrap import bootstrap_certificate, grouped_rows
-from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, check_confidence
-from surecut.certificates.groups import GROUPS_NEED_ROWS, NOT_INDEPENDENT, group_certificate
-from surecut.certificates.held_out import require_valid_rows
+from surecut.certificates.bootstrap import bootstrap_certificate
+from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, ConstraintPromise, check_confidence
+from surecut.certificates.evidence import Asked, Evidence, evidence_of
 from surecut.certificates.holdout import holdout_certificate
-from surecut.certificates.labels.certifying import certify_labels
-from surecut.certificates.promises import bootstrap_promises, group_promises, holdout_promises, uniform_promises
-from surecut.certificates.rows import HeldOutRows
+from surecut.certificates.promises import bootstrap_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
-from surecut.certificates.weights import check_weights, frequencies, require_both, require_whole, without_ones
+from surecut.certificates.weights import check_weights, require_both, without_ones
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
@@ -40,7 +37,21 @@ from surecut.metrics import FunctionMetric, Metric
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-METHODS = ("holdout", "uniform", "theorem", "bootstrap")
+Method = Callable[[Evidence, Asked], Certificate]
+Promises = Callable[[Evidence, Asked], tuple[ConstraintPromise, ...]]
+
+METHODS: dict[str, tuple[Method, Promises | None]] = {
+    "holdout": (holdout_certificate, holdout_promises),
+    "uniform": (uniform_certificate, uniform_promises),
+    "theorem": (theorem_certificate, None),  # which refuses constraints
+    "bootstrap": (bootstrap_certificate, bootstrap_promises),
+}
+"""What each method says of a cut's value, and of its constraints."""
+
+NOT_INDEPENDENT = (
+    "rows of one group are not independent, which method='uniform' needs: use method='holdout' on held-out rows, or "
+    "method='bootstrap', which resamples whole groups, or keep one row of each group"
+)
 
 
 def certify(
@@ -174,88 +185,34 @@ def certificate(
         number = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
         sample_weight = without_ones(sample_weight, number)
     _check_metric(cut.metric)
-    if isinstance(cut, MultilabelCut):
-        if isinstance(tally, ScoreTally):
-            raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
-        return certify_labels(
+    if isinstance(cut, MultilabelCut) and isinstance(tally, ScoreTally):
+        raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
+    evidence = Evidence(cut)  # "theorem" takes what the cut remembers, and no rows
+    if method != "theorem":
+        evidence = evidence_of(
             cut,
             y_true,
             y_score,
-            tallies=tally,
-            confidence=confidence,
-            method=method,
+            tally=tally,
+            by=by,
             sample_weight=sample_weight,
             weights=weights,
-            by=by,
             groups=groups,
             pos_label=pos_label,
+            method=method,
             held_out=held_out,
-            resamples=resamples,
-            random_state=random_state,
-            progress=progress,
         )
-    if method == "theorem":
-        return theorem_certificate(cut, confidence)
-    if groups is not None:
-        if tally is not None or y_true is None or y_score is None:
-            raise ValueError(GROUPS_NEED_ROWS)
-        if method == "holdout" and (sample_weight is not None or cut.prior_given):
-            raise ValueError(
-                "groups of rows with weights, or for a prior that was given, have no finite-sample limit here: use "
-                "method='bootstrap'"
-            )
-    rows: HeldOutRows | None = None
-    if tally is None:
-        if y_true is None or y_score is None:
-            raise ValueError(f"method={method!r} needs rows: pass y_true and y_score, or a tally of them")
-        pos_label = cut.positive_in(y_true, pos_label)
-        if method == "holdout":
-            rows = HeldOutRows.of(y_true, y_score, sample_weight, pos_label)
-            tally = rows.at(cut.threshold, exact=not cut.fingerprint)
-        else:
-            tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
-        if sample_weight is not None:
-            require_whole(np.asarray(sample_weight, dtype=float), weights)
-    elif not isinstance(tally, ScoreTally):
-        raise ValueError("a cut of one label has one tally")
-    elif y_true is not None or y_score is not None or sample_weight is not None:
-        raise ValueError("pass either rows or their tally, not both")
-    if cut.prior_given and tally.given_prior is None:
-        tally = tally.with_prior(cut.prior)
-    elif tally.given_prior is not None and tally.given_prior != (cut.prior if cut.prior_given else None):
-        raise ValueError(
-            f"the tally has the prior {tally.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the cut "
-            "that was tuned with this prior"
-        )
-    tuned_here = require_valid_rows(cut, {0: tally if rows is None else rows}, tally.has_tuned(cut), method, held_out)
-    cut.metric.check_classes(*tally.rows.sum(axis=0)[::-1])
-    if method != "bootstrap" or (weights == "counts" and groups is None):
-        tally = frequencies(tally, f"method={method!r}", weights)
-    if method == "bootstrap":
-        codes = None if groups is None else grouped_rows(groups, y_true, y_score, sample_weight, pos_label)
-        found = bootstrap_certificate(cut, tally, tuned_here, confidence, codes, resamples, random_state, progress)
-        if not cut.constraints or tuned_here:
-            return found
-        return replace(
-            found,
-            constraints=bootstrap_promises(cut, tally, codes, resamples, random_state, 1 - confidence),
-        )
-    if method == "uniform":
-        promises = uniform_promises(cut, tally, tuned_here, 1 - confidence)
-        return replace(uniform_certificate(cut, tally, confidence), constraints=promises)
-    if groups is not None:
-        grouped = grouped_rows(groups, y_true, y_score, None, pos_label)
-        promises = group_promises(cut, grouped, 1 - confidence)
-        return replace(group_certificate(cut, grouped, confidence), constraints=promises)
-    promises = holdout_promises(cut, tally, 1 - confidence)
-    return replace(holdout_certificate(cut, tally, confidence), constraints=promises)
+    asked = Asked(confidence, resamples, random_state, progress)
+    certified, promised = METHODS[method]
+    found = certified(evidence, asked)
+    return replace(found, constraints=promised(evidence, asked)) if promised and cut.constraints else found
 
 
 def check_promise(
     confidence: float, method: str, weights: str | None, held_out: bool | None, has_groups: bool = False
 ) -> None:
     """Raise where the options of a certificate are none, or exclude each other, before any rows are read."""
-    if method not in METHODS:
+    if method not in tuple(METHODS):
         raise ValueError(f"method= must be one of {', '.join(METHODS)}, got {method!r}")
     check_confidence(confidence)
     if held_out not in (None, True, False):

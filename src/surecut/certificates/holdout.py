@@ -1,42 +1,158 @@
 """``method="holdout"``: rows that neither trained nor tuned. Valid for every sample size.
 
-Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little cautious for the others.
+- One label: by `limits`. Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little cautious for the
+  others. Of groups of rows: by `clusters`.
+- Many labels: macro by `averages` (one bet on the mean itself, limits of the labels at error / m for the rest), micro
+  by `clusters` (a row is a cluster of pairs), samples by a bet on the rows' values. From tallies alone, in which the
+  rows are no longer together, by the labels' limits at error / m.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from surecut.certificates.cells import cells_of
-from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, Certificate
+import numpy as np
+
+from surecut.averages import undefined_labels
+from surecut.certificates.averages import label_limits, mean_limits
+from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
+from surecut.certificates.clusters import (
+    GROUPS,
+    NO_ORDER,
+    cluster_limits,
+    least_ratio,
+    ratio_limits,
+    require_no_order,
+    terms_of,
+    unequal_note,
+)
+from surecut.certificates.evidence import Asked, Decision, Evidence, certificate_of, row_values
 from surecut.certificates.limits import value_limits
-from surecut.certificates.priors import value_at
+from surecut.certificates.priors import value_range
+from surecut.certificates.uniform import pooled_limits, single_shares
+from surecut.confusion import Confusion
+from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
-    from surecut.core.tally import ScoreTally
-    from surecut.decisions.cut import Cut
+    from numpy.typing import NDArray
+
+    from surecut.metrics import Metric
 
 
-def holdout_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
-    confusion = tally.confusion_at(cut.threshold)
-    value = value_at(cut, confusion, tally)
-    cells = cells_of(confusion)
-    lower, upper, exact = value_limits(cut.metric, cells, 1 - confidence, tally.given_prior)
-    assumptions = [FRESH, ONE_MODEL, KEPT_ASIDE]
-    if tally.given_prior is not None:
-        assumptions.append(
-            f"a share {tally.given_prior:g} of the new rows is positive, and within the classes nothing changed"
-        )
-    return Certificate(
-        lower=lower,
-        upper=upper,
-        regret_bound=None,
+def holdout_certificate(evidence: Evidence, asked: Asked) -> Certificate:
+    """From the counts of each label, or from those of independent clusters: of groups, or of rows of many labels."""
+    cut, cells = evidence.cut, evidence.cells
+    exact, note, drawn, others = False, "", [FRESH], [KEPT_ASIDE]
+    if cells is None:
+        value = evidence.value
+        lower, upper, exact = _of_each_label(evidence, asked.error)
+        if evidence.prior is not None:
+            others.append(
+                f"a share {evidence.prior:g} of the new rows is positive, and within the classes nothing changed"
+            )
+    else:
+        what = "groups" if evidence.grouped else "rows"
+        if evidence.grouped:
+            drawn = [GROUPS if evidence.average else f"{GROUPS} ({cells.largest:.0f})"]
+            note = unequal_note(cells.pooled().sum(axis=1), asked.error)
+        if evidence.grouped or evidence.average != "macro" or terms_of(cut.metric) is not None:  # then it is a bet
+            require_no_order(cut.metric, cells, what)
+            drawn.append(NO_ORDER.format(what=what))
+        value, lower, upper = _of_clusters(evidence, cells, asked.error)
+    return certificate_of(
+        cut,
+        asked,
+        "holdout",
         value=value,
-        metric=cut.metric.name,
-        threshold=cut.threshold,
-        method="holdout",
-        confidence=confidence,
-        rows=int(cells.sum()),
+        limits=(lower, upper, None),
+        rows=evidence.number,
+        confusion=evidence.confusion,
+        drawn=drawn,
+        others=others,
         exact=exact,
-        assumptions=tuple(assumptions),
+        note=note,
+    )
+
+
+def _of_each_label(evidence: Evidence, error: float) -> tuple[float, float, bool]:
+    """Limits from the labels' counts alone; whether they are exact."""
+    metric, confusion = evidence.cut.metric, evidence.confusion
+    if evidence.average is None:
+        return value_limits(metric, cells_of(confusion)[0], error, evidence.prior)
+    if evidence.average == "macro":
+        return *labels_alone(metric, confusion, error), False
+    return *pooled_limits(metric, confusion, single_shares, error), False
+
+
+def _of_clusters(evidence: Evidence, cells: ClusterCells, error: float) -> tuple[float, float, float]:
+    """The value and its limits."""
+    cut, grouped = evidence.cut, evidence.grouped
+    if isinstance(cut, MultilabelCut) and cut.average == "samples":
+        if grouped:
+            raise ValueError(
+                "the samples average of dependent rows has no finite-sample limit here: use method='bootstrap'"
+            )
+        values = row_values(cut, cells)
+        return float(values.mean()), *_mean_of_rows(values, value_range(cut.metric, cut.zero_division), error)
+    value = evidence.value if evidence.average else float(cut.metric.evaluate(evidence.confusion[0]))
+    return value, *(_macro if evidence.average == "macro" else _pooled)(cut, cells, error, grouped)
+
+
+def _pooled(cut: Decision, cells: ClusterCells, error: float, grouped: bool) -> tuple[float, float]:
+    """Of all labels together, or of one."""
+    pooled = cells.pooled()
+    terms = terms_of(cut.metric)
+    if terms is None or len(terms) == 1 or grouped or cells.rows.ndim > 1:
+        return cluster_limits(cut.metric, pooled, cells.largest, error)
+    from scipy import sparse
+
+    shares = pooled / cells.labels
+    tp, fp, fn = (sparse.csr_array(shares[:, [cell]]) for cell in range(3))
+    before = Confusion(*(np.atleast_1d(cell) for cell in cells_of(cut.confusion).sum(axis=0)))
+
+    def by_rows(above: Any, below: Any, _: Any, error: float) -> Any:
+        low, high = ratio_limits(shares, (above, below), 1.0, error)
+        return np.array([low]), np.array([high])
+
+    return mean_limits(terms, ClusterCells(tp, fp, fn, np.ones(len(cells))), before, error, by_rows)
+
+
+def _macro(cut: Decision, cells: ClusterCells, error: float, grouped: bool) -> tuple[float, float]:
+    if grouped:
+        each = [
+            cluster_limits(cut.metric, of_label, float(of_label.sum(axis=1).max()), error / cells.labels)
+            for of_label in map(cells.of_label, range(cells.labels))
+        ]
+        lower, upper = np.mean(each, axis=0)
+        return float(lower), float(upper)
+    terms = terms_of(cut.metric)
+    if terms is None or cells.rows.ndim > 1:
+        return labels_alone(cut.metric, cells.confusion(), error)
+    return mean_limits(terms, cells, cut.confusion, error)
+
+
+def labels_alone(metric: Metric, confusion: Confusion, error: float) -> tuple[float, float]:
+    """The mean of the labels' limits, each at error / m."""
+    totals = cells_of(confusion)
+    each = error / len(totals)
+    terms = terms_of(metric)
+    if terms is not None and len(terms) == 1:
+        low, high = label_limits(terms[0][1], terms[0][2], totals, each)
+        return float(low.mean()), float(high.mean())
+    undefined = {i for i, _ in undefined_labels(metric, confusion)}
+    found = [
+        value_range(metric) if i in undefined else value_limits(metric, of_label, each)[:2]
+        for i, of_label in enumerate(totals)
+    ]
+    lower, upper = np.mean(found, axis=0)
+    return float(lower), float(upper)
+
+
+def _mean_of_rows(values: NDArray[np.float64], extremes: tuple[float, float], error: float) -> tuple[float, float]:
+    least, most = extremes
+    reach, one = (most - least, most - least), np.ones(len(values))
+    return (
+        least_ratio(values, one, reach, (least, most), error),
+        -least_ratio(-values, one, reach, (-most, -least), error),
     )

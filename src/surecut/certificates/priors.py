@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.confusion import Confusion
-    from surecut.core.tally import ScoreTally
-    from surecut.decisions.cut import Cut
 
 Of = TypeVar("Of", bound=Metric)
 Others = ParamSpec("Others")
@@ -178,15 +176,6 @@ def _ratios_differ(metric: LinearFractionalMetric) -> bool:
     return False
 
 
-def at_prior(confusion: Confusion, tally: ScoreTally) -> Confusion:
+def at_prior(confusion: Confusion, given: float | None) -> Confusion:
     """What metrics see: the counts, or the rates at the prior that was given."""
-    return confusion if tally.given_prior is None else confusion.at_prior(tally.given_prior)
-
-
-def value_at(cut: Cut, confusion: Confusion, tally: ScoreTally) -> float:
-    value = float(cut.metric.evaluate(at_prior(confusion, tally)))
-    if math.isnan(value):
-        raise ValueError(
-            f"{cut.metric.name} is undefined for this cut on these rows: it predicts none of them positive"
-        )
-    return value
+    return confusion if given is None else confusion.at_prior(given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,18 +18,18 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import ConstraintPromise
 from surecut.certificates.clusters import cluster_limits, is_ratio
 from surecut.certificates.confidence import share_limits
+from surecut.certificates.evidence import Asked, Evidence
 from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import at_prior
-from surecut.certificates.resampling import GroupedRows, resample
+from surecut.certificates.resampling import resample
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint, Rate
+from surecut.decisions.cut import Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.tally import ScoreTally
-    from surecut.decisions.cut import Cut
-    from surecut.decisions.multilabel import MultilabelCut
+    from surecut.certificates.label_rows import TableRows
     from surecut.metrics import Metric
 
 Limits = Callable[[Constraint, float], tuple[float, float]]
@@ -50,14 +50,24 @@ def promises_of(
     return tuple(found)
 
 
-def holdout_promises(cut: Cut, tally: ScoreTally, error: float) -> tuple[ConstraintPromise, ...]:
-    """From rows that did not tune the cut."""
-    counts, prior = tally.confusion_at(cut.threshold), tally.given_prior
+def holdout_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
+    """From rows that did not tune the cut: of one label, of labels pooled, or of each label at error / m.
+
+    Nothing is promised from tallies of many labels.
+    """
+    cells, prior = evidence.cells, evidence.prior
+    if cells is not None and evidence.average not in (None, "micro"):
+        return _promises_of_labels(evidence.cut.constraints, cells, evidence.grouped, asked.error)
+    if cells is None and evidence.average is not None:
+        return ()
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
-        return _quantity_limits(one.quantity, cells_of(counts), each, prior)
+        if cells is None:
+            return _quantity_limits(one.quantity, cells_of(evidence.confusion)[0], each, prior)
+        return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)
 
-    return promises_of(cut.constraints, at_prior(counts, tally), error, limits)
+    together = Confusion(*cells_of(evidence.confusion).sum(axis=0))
+    return promises_of(evidence.cut.constraints, at_prior(together, prior), asked.error, limits)
 
 
 def _quantity_limits(
@@ -72,57 +82,45 @@ def _quantity_limits(
     return float(np.nanmin(corners)), float(np.nanmax(corners))
 
 
-def group_promises(cut: Cut, rows: GroupedRows, error: float) -> tuple[ConstraintPromise, ...]:
-    """From independent groups of rows that did not tune the cut."""
-    cells = ClusterCells.of_rows(rows.is_positive, np.asarray(cut.predict(rows.scores)), rows.group)
-    counts = cells.pooled()
-
-    def limits(one: Constraint, each: float) -> tuple[float, float]:
-        return cluster_limits(one.quantity, counts, cells.largest, each)
-
-    return promises_of(cut.constraints, cells.confusion()[0], error, limits)
-
-
-def uniform_promises(cut: Cut, tally: ScoreTally, tuned_here: bool, error: float) -> tuple[ConstraintPromise, ...]:
+def uniform_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
     """From any rows: limits that hold for all cuts, or for those that `confidence=` compared, if it chose this one."""
-    confusion = tally.confusion_at(cut.threshold)
-    assured = tuned_here and cut.confidence is not None
+    if evidence.average is not None:
+        return ()
+    cut, tally, confusion = evidence.cut, evidence.tallies[0], evidence.confusion[0]
+    assured = evidence.tuned_here and cut.confidence is not None
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
         limit = uniform_limit(one, tally, confusion, each, assured)
         return limit, limit
 
-    return promises_of(cut.constraints, at_prior(confusion, tally), error, limits)
+    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limits)
 
 
-def bootstrap_promises(
-    cut: Cut, tally: ScoreTally, groups: GroupedRows | None, resamples: int, random_state: Any, error: float
-) -> tuple[ConstraintPromise, ...]:
-    """From resampled rows; right for large samples that did not tune the cut."""
+def bootstrap_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
+    """From resampled rows of one label; right for large samples that did not tune the cut."""
+    cut = evidence.cut
+    if not isinstance(cut, Cut) or evidence.tuned_here:
+        return ()
+    tally = evidence.tallies[0]
     quantities = [replace(cut, metric=one.quantity) for one in cut.constraints]
-    drawn = iter(resample(quantities, tally, False, groups, resamples, random_state, False))
+    groups = cast("TableRows | None", evidence.rows)
+    drawn = iter(resample(quantities, tally, False, groups, asked.resamples, asked.random_state, False))
 
     def limits(_: Constraint, each: float) -> tuple[float, float]:
         return next(drawn).limits(each)
 
-    return promises_of(cut.constraints, at_prior(tally.confusion_at(cut.threshold), tally), error, limits)
+    confusion = tally.confusion_at(cut.threshold)
+    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limits)
 
 
-def label_promises(
-    cut: MultilabelCut, cells: ClusterCells, grouped: bool, error: float
+def _promises_of_labels(
+    constraints: Sequence[Constraint], cells: ClusterCells, grouped: bool, error: float
 ) -> tuple[ConstraintPromise, ...]:
-    """Of many labels, from rows that did not tune the cut: for each label at error / m (macro), or for all pooled."""
+    """For each label at error / m; of the worst one it is told."""
     totals = cells_of(cells.confusion())
-    if cut.average == "micro":
-        pooled = cells.pooled()
-
-        def limits(one: Constraint, each: float) -> tuple[float, float]:
-            return cluster_limits(one.quantity, pooled, cells.largest, each)
-
-        return promises_of(cut.constraints, Confusion(*totals.sum(axis=0)), error, limits)
-    each = error / len(cut.constraints) / len(totals)
+    each = error / len(constraints) / len(totals)
     found = []
-    for one in cut.constraints:
+    for one in constraints:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(one.quantity.evaluate(cells.confusion()), dtype=float)
         limits_of_labels = _of_labels(one, cells, totals, grouped, each)

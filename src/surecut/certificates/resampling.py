@@ -28,6 +28,7 @@ from surecut.progress import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.certificates.label_rows import TableRows
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
 
@@ -70,16 +71,6 @@ SHORT = 3.0
 
 
 @dataclass(frozen=True)
-class GroupedRows:
-    """Rows with the group that each belongs to."""
-
-    group: NDArray[np.intp]
-    scores: NDArray[Any]
-    is_positive: NDArray[np.bool_]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class Resampled:
     """Values of the fixed cut on resamples, the optimism of tuning, and where tuning puts the threshold.
 
@@ -105,7 +96,7 @@ def resample(
     cuts: Sequence[Cut],
     tally: ScoreTally,
     retune: bool,
-    groups: GroupedRows | None,
+    groups: TableRows | None,
     resamples: int,
     random_state: Any,
     progress: bool | None,
@@ -131,7 +122,7 @@ def resample(
     if independent:
         both = [_fixed_values(cut, tally, resamples, rng) for cut in cuts]
         return [replace(one, low=low, high=high) for one, (low, high) in zip(found, both, strict=True)]
-    clusters = int(tally.rows.sum()) if groups is None else int(groups.group.max()) + 1
+    clusters = int(tally.rows.sum()) if groups is None else groups.clusters
     one_cluster = float(tally.weight.sum()) / clusters
     return [
         replace(one, steps=_steps(cut, tally, tally.confusion_at(cut.threshold), one_cluster))
@@ -150,7 +141,7 @@ def _resampled(
     cuts: Sequence[Cut],
     tally: ScoreTally,
     retune: bool,
-    groups: GroupedRows | None,
+    groups: TableRows | None,
     resamples: int,
     rng: np.random.Generator,
     progress: bool | None,
@@ -312,7 +303,7 @@ def _steps(cut: Cut, tally: ScoreTally, confusion: Confusion, size: float) -> tu
 
 def _evaluated(cut: Cut, tally: ScoreTally, confusion: Confusion) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(cut.metric.evaluate(at_prior(confusion, tally)))
+        return np.asarray(cut.metric.evaluate(at_prior(confusion, tally.given_prior)))
 
 
 def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
@@ -376,17 +367,18 @@ def _poisson_drawn(rows: NDArray[np.int64]) -> Draw:
     return draw
 
 
-def _groups_drawn(tally: ScoreTally, starts: NDArray[np.intp], rows: GroupedRows) -> Draw:
+def _groups_drawn(tally: ScoreTally, starts: NDArray[np.intp], rows: TableRows) -> Draw:
     """Whole groups, drawn with replacement."""
     from scipy import sparse
 
     keys = ordered_keys(as_doubles(rows.scores))
     place = len(tally) - np.searchsorted(tally.keys[::-1], keys, side="right")
     cell = 2 * (np.searchsorted(starts, place, side="right") - 1) + rows.is_positive
-    groups = int(rows.group.max()) + 1
+    groups = rows.clusters
     if groups < 2:
         raise ValueError("all rows are of one group: nothing can be resampled")
-    by_cell = sparse.csr_array((rows.weights, (cell, rows.group)), shape=(2 * len(starts), groups))
+    weights = np.ones(len(cell)) if rows.weights is None else rows.weights
+    by_cell = sparse.csr_array((weights, (cell, rows.cluster)), shape=(2 * len(starts), groups))
 
     def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
         drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(float)

@@ -1,24 +1,27 @@
 """``method="uniform"``: any rows, also those that tuned the cut. Valid for every sample size.
 
 The limits hold for all thresholds at once, so that it does not matter how the threshold was chosen; so does the bound
-on the regret against the best threshold of this model.
+on the regret against the best threshold of this model. Of many labels: the bands of each at error / m.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.certificates.certificate import FRESH, ONE_MODEL, Certificate
-from surecut.certificates.confidence import least_shares
+from surecut.averages import undefined_labels
+from surecut.certificates.cells import cells_of
+from surecut.certificates.certificate import FRESH, Certificate
+from surecut.certificates.confidence import least_shares, share_limits
+from surecut.certificates.evidence import Asked, Evidence, certificate_of, require_label_average
 from surecut.certificates.priors import (
     PRIORS,
     depends_on_prior,
     possible_priors,
     require_monotone,
-    value_at,
     value_range,
     worst_over_priors,
 )
@@ -26,12 +29,12 @@ from surecut.certificates.weights import frequencies
 from surecut.confusion import Confusion
 from surecut.core.tally import CoarseTally
 from surecut.metrics import LinearFractionalMetric, Metric
+from surecut.progress import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.tally import ScoreTally
-    from surecut.decisions.cut import Cut
 
 STEPS_SHARE = 0.2
 """The share of the error of a regret bound that is spent on what lies between two thresholds."""
@@ -39,26 +42,31 @@ STEPS_SHARE = 0.2
 THRESHOLDS = 4096
 """More thresholds than this are bounded in blocks."""
 
+POOLED_THRESHOLDS = 1024
+"""Thresholds at which the bands of all labels are averaged."""
 
-def uniform_certificate(cut: Cut, tally: ScoreTally, confidence: float) -> Certificate:
-    confusion = tally.confusion_at(cut.threshold)
-    value = value_at(cut, confusion, tally)
-    lower, upper, regret = uniform_limits(cut.metric, tally, confusion, 1 - confidence)
-    assumptions = [FRESH, ONE_MODEL]
-    if cut.constraints:
-        assumptions.append("the regret is against every threshold, also those that break the constraint")
-    return Certificate(
-        lower=lower,
-        upper=upper,
-        regret_bound=regret,
+
+def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
+    """Bands of each label at error / m: averaged, or added up to those of all labels together."""
+    cut = evidence.cut
+    require_label_average(cut)
+    given = cut.metric, evidence.tallies, evidence.confusion, asked.error
+    value = evidence.value
+    if evidence.average == "micro":
+        limits = uniform_micro(*given)
+    else:
+        limits = uniform_macro(*given, asked.progress if evidence.average else False)
+    others = ["the regret is against every threshold, also those that break the constraint"] if cut.constraints else []
+    return certificate_of(
+        cut,
+        asked,
+        "uniform",
         value=value,
-        metric=cut.metric.name,
-        threshold=cut.threshold,
-        method="uniform",
-        confidence=confidence,
-        rows=int(tally.rows.sum()),
-        exact=False,
-        assumptions=tuple(assumptions),
+        limits=limits,
+        rows=evidence.number,
+        confusion=evidence.confusion,
+        drawn=[FRESH],
+        others=others,
     )
 
 
@@ -231,3 +239,106 @@ def _blocks_of(tally: ScoreTally) -> Confusion:
     edges = np.linspace(0, many - 1, min(many, THRESHOLDS)).astype(int)
     first, last = confusion[edges[:-1]], confusion[edges[1:]]
     return Confusion(tp=last.tp, fp=first.fp, fn=last.fn, tn=first.tn)
+
+
+def uniform_macro(
+    metric: Metric, tallies: Sequence[ScoreTally], confusion: Confusion, error: float, progress: bool | None
+) -> tuple[float, float, float]:
+    """Each label's limits and regret at error / m, which hold together; a label of one class counts at its worst."""
+    undefined = {i for i, _ in undefined_labels(metric, confusion)}
+    least, most = value_range(metric)
+    found = []
+    for i, tally in shown(list(enumerate(tallies)), "labels", len(tallies), progress=progress):
+        if i in undefined:
+            found.append((least, most, most - least))
+            continue
+        found.append(uniform_limits(metric, tally, confusion[i], error / len(tallies)))
+    lower, upper, regret = np.mean(found, axis=0)
+    return float(lower), float(upper), float(regret)
+
+
+Shares = Callable[[Any, Any, float], Any]
+"""(counts, rows, error) → lower limits of shares, one of each label in the last axis."""
+
+
+def single_shares(counts: Any, rows: Any, error: float) -> Any:
+    """Lower limits at a threshold that these rows did not choose."""
+    return share_limits(counts, rows, error)[0]
+
+
+def simultaneous_shares(counts: Any, rows: Any, error: float) -> Any:
+    """Lower limits for all thresholds at once."""
+    columns = [least_shares(counts[..., i] / n, int(n), error) for i, n in enumerate(rows)]
+    return np.stack(columns, axis=-1)
+
+
+class PooledRates:
+    """Limits of FP and FN as shares of all pairs of row and label, from limits of each label at error / 3m.
+
+    `rows` and `positives` are those of each label; the priors are between the limits of the pooled one.
+    """
+
+    def __init__(self, confusion: Confusion, shares: Shares, error: float, sides: int) -> None:
+        self.rows, positives = np.asarray(confusion.total, dtype=float), confusion.positives
+        self.weight = self.rows / self.rows.sum()
+        self.shares, self.error = shares, error / 3 / len(self.rows) / sides
+        low, high = (limit @ self.weight for limit in share_limits(positives, self.rows, error / 6 / len(self.rows)))
+        self.priors = np.linspace(low, high, PRIORS)
+
+    def least(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Of counts with the labels in the last axis."""
+        return np.asarray(self.shares(counts, self.rows, self.error) @ self.weight)
+
+    def most(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        return 1 - self.least(self.rows - counts)
+
+    def worst(self, metric: Metric, fp: Any, fn: Any) -> Callable[[Any], NDArray[np.float64]]:
+        """The metric at the largest rates that are possible, as a function of priors."""
+        return self._valued(metric, self.most(fp), self.most(fn), value_range(metric)[0])
+
+    def best(self, metric: Metric, fp: Any, fn: Any) -> Callable[[Any], NDArray[np.float64]]:
+        """The metric at the least rates that are possible."""
+        return self._valued(metric, self.least(fp), self.least(fn), value_range(metric)[1])
+
+    @staticmethod
+    def _valued(metric: Metric, fp: Any, fn: Any, undefined: float) -> Callable[[Any], NDArray[np.float64]]:
+        fp, fn = np.atleast_1d(fp), np.atleast_1d(fn)
+
+        def values(prior: Any) -> NDArray[np.float64]:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                value = metric.value(fp, np.minimum(fn, prior), prior)
+            return np.where(np.isnan(value), undefined, value)
+
+        return values
+
+
+def pooled_limits(metric: Metric, confusion: Confusion, shares: Shares, error: float) -> tuple[float, float]:
+    """Limits of the pooled value."""
+    rates = PooledRates(confusion, shares, error, sides=1)
+    require_monotone(metric, rates.priors)
+    fp, fn = confusion.fp, confusion.fn
+    return (
+        float(worst_over_priors(rates.worst(metric, fp, fn), rates.priors)[0]),
+        float(worst_over_priors(rates.best(metric, fp, fn), rates.priors, largest=True)[0]),
+    )
+
+
+def uniform_micro(
+    metric: Metric, tallies: Sequence[ScoreTally], confusion: Confusion, error: float
+) -> tuple[float, float, float]:
+    """Bands of each label's FP and FN at error / m, at one threshold for all labels, added up.
+
+    Between two of the thresholds that are looked at, a rival has at least the FP of the higher and the FN of the lower.
+    """
+    lower, upper = pooled_limits(metric, confusion, simultaneous_shares, error)
+    every = np.unique(np.concatenate([tally.scores[:: max(1, len(tally) // POOLED_THRESHOLDS)] for tally in tallies]))[
+        ::-1
+    ]
+    every = np.append(every[:: max(1, len(every) // POOLED_THRESHOLDS)], -np.inf)
+    at = [cells_of(tally.confusion_at(every))[:, 1:3] for tally in tallies]
+    fp, fn = np.stack(at, axis=1).transpose(2, 0, 1)
+    higher = np.concatenate((np.zeros_like(fp[:1]), fp[:-1]))
+    rates = PooledRates(confusion, simultaneous_shares, error, sides=2)
+    best, worst = rates.best(metric, higher, fn), rates.worst(metric, confusion.fp, confusion.fn)
+    ahead = worst_over_priors(lambda prior: best(prior) - worst(prior), rates.priors, largest=True)
+    return lower, upper, float(max(0.0, ahead.max()))

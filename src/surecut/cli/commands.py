@@ -14,7 +14,7 @@ from surecut._inputs import in_brief
 from surecut._plurals import counted
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
-from surecut.certificates.labels.rows import TableRows
+from surecut.certificates.label_rows import TableRows
 from surecut.cli import printing
 from surecut.cli.files import SCORE, SCORE_NAMES, key_names
 from surecut.cli.positives import TableError

@@ -1,4 +1,7 @@
-"""Rows of many labels, checked against a cut."""
+"""Rows of one label or of many, checked against a cut: matrices, which have all labels, or a table of rows with one.
+
+Either may come in groups of rows that depend on each other.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,18 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.weights import require_counts, require_whole
 from surecut.core.keys import ordered_keys, reaches
 from surecut.core.tally import ScoreTally, tally_rows
+from surecut.decisions.cut import Cut
 from surecut.sources.matrices import label_source
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.decisions.multilabel import MultilabelCut
+
+
+def thresholds_of(cut: Cut | MultilabelCut) -> NDArray[np.float64]:
+    """The threshold of each label."""
+    return np.array([cut.threshold]) if isinstance(cut, Cut) else cut.thresholds
 
 
 def have_names(cut: MultilabelCut) -> NDArray[np.bool_]:
@@ -33,11 +42,12 @@ def have_names(cut: MultilabelCut) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """Checked rows of many labels, columns in the order of a cut's labels."""
+    """Checked rows of many labels, columns in the order of a cut's labels; and the group of each, if they have some."""
 
     truth: Any
     scores: Any
     weights: NDArray[np.float64] | None
+    groups: NDArray[np.intp] | None = None
 
     @classmethod
     def of(
@@ -67,7 +77,7 @@ class LabelRows:
     def tuned(self, cut: MultilabelCut) -> bool:
         """Whether these rows tuned the cut: a label has the very scores and classes, or all have the very counts."""
         if not cut.checksums.any():
-            return bool(np.array_equal(cells_of(self.cells(cut).confusion()), cells_of(cut.confusion)))
+            return bool(np.array_equal(cells_of(self.cells_of_rows(cut).confusion()), cells_of(cut.confusion)))
         rows = self.scores.shape[0] if self.weights is None else np.count_nonzero(self.weights)
         same = (cut.checksums == self.checksums) & (cut.rows == rows)
         return bool((same & have_names(cut)).any())
@@ -87,9 +97,19 @@ class LabelRows:
         )
         return LabelRows(truth, scores, None)
 
-    def cells(self, cut: MultilabelCut) -> ClusterCells:
-        """The counts of each row at the cut."""
+    @property
+    def clusters(self) -> int:
+        """How many rows are independent, or groups of them."""
+        return int(self.scores.shape[0] if self.groups is None else self.groups.max() + 1)
+
+    def cells_of_rows(self, cut: Cut | MultilabelCut) -> ClusterCells:
+        """The counts of each row at a cut."""
         return ClusterCells.of_matrices(self.truth, cut.predict(self.scores), self.weights)
+
+    def cells(self, cut: Cut | MultilabelCut) -> ClusterCells:
+        """The counts of what is independent: of each row, or of each group."""
+        of_rows = self.cells_of_rows(cut)
+        return of_rows if self.groups is None else of_rows.by_group(self.groups)
 
     def some_tallies(self, cut: MultilabelCut) -> dict[int, ScoreTally]:
         """Tallies of the labels, by position, of which a cut keeps rows."""
@@ -117,30 +137,42 @@ class LabelRows:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Checked rows of a long table, each of which has one label of a cut, by position."""
+    """Checked rows, each of which has one label of a cut, by position; and the group of each, if they have some."""
 
     is_positive: NDArray[np.bool_]
     scores: NDArray[Any]
     weights: NDArray[np.float64] | None
     label: NDArray[np.intp]
     labels: tuple[Any, ...]
+    groups: NDArray[np.intp] | None = None
 
     @classmethod
     def of(
         cls,
-        cut: MultilabelCut,
+        cut: Cut | MultilabelCut,
         y_true: Any,
         y_score: Any,
-        by: Any,
+        by: Any = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
     ) -> TableRows:
+        """Rows as `certify` takes them; `by` says which of many labels each has."""
         labels, scores = as_labels(y_true, pos_label=pos_label), as_scores(y_score)
         require_no_nan(scores)
-        label = _positions(cut, by)
+        label = np.zeros(len(scores), dtype=np.intp) if isinstance(cut, Cut) else _positions(cut, by)
         require_same_length(y_true=labels, y_score=scores, by=label)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-        return cls(labels.is_positive(), scores, weights, label, tuple(cut.labels))
+        return cls(labels.is_positive(), scores, weights, label, (None,) if isinstance(cut, Cut) else tuple(cut.labels))
+
+    @property
+    def clusters(self) -> int:
+        """How many rows are independent, or groups of them."""
+        return int(self.cluster.max()) + 1
+
+    @property
+    def cluster(self) -> NDArray[np.intp]:
+        """Which of them each row is of."""
+        return np.arange(len(self.scores)) if self.groups is None else self.groups
 
     def require_every_label(self) -> None:
         """Raise where a label has no rows, or none with a weight: an average is one of all labels."""
@@ -162,10 +194,10 @@ class TableRows:
             for own in chosen
         ]
 
-    def cells(self, cut: MultilabelCut, groups: NDArray[np.intp]) -> ClusterCells:
-        """The counts of each group at the cut."""
-        predicted = reaches(self.scores, cut.thresholds[self.label])
-        return ClusterCells.of_rows(self.is_positive, predicted, groups, self.label, len(cut))
+    def cells(self, cut: Cut | MultilabelCut) -> ClusterCells:
+        """The counts of what is independent, at the cut: of each row, or of each group."""
+        predicted = reaches(self.scores, thresholds_of(cut)[self.label])
+        return ClusterCells.of_rows(self.is_positive, predicted, self.cluster, self.label, len(self.labels))
 
 
 def _positions(cut: MultilabelCut, by: Any) -> NDArray[np.intp]:
