@@ -13,7 +13,7 @@ import numpy as np
 from surecut.averages import averaged_value
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, Certificate
-from surecut.certificates.evidence import Asked, Evidence, certificate_of, row_values
+from surecut.certificates.evidence import Asked, Evidence, row_values
 from surecut.certificates.resampling import Resampled, resample
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
@@ -57,18 +57,9 @@ def bootstrap_certificate(evidence: Evidence, asked: Asked) -> Certificate:
     others = ["the sample is large: the bootstrap is right in the limit only"]
     if evidence.tuned_here and cut.constraints:
         others.append("the value is not corrected for the choice of a constrained cut")
-    return certificate_of(
-        cut,
-        asked,
-        "bootstrap",
-        value=value,
-        limits=(*drawn.limits(asked.error), None),
-        rows=evidence.number,
-        confusion=evidence.confusion,
-        drawn=["the groups are a random sample, independent of one another" if evidence.grouped else FRESH],
-        others=others,
-        threshold_spread=drawn.threshold_spread,
-    )
+    sample = "the groups are a random sample, independent of one another" if evidence.grouped else FRESH
+    limits = (*drawn.limits(asked.error), None)
+    return evidence.certificate(asked, value, limits, [sample], others, threshold_spread=drawn.threshold_spread)
 
 
 def require_enough(number: int, fewest: int, what: str, grouped: bool = False) -> None:

@@ -16,10 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from surecut._inputs import check_missing
-from surecut._matrices import present_rows, require_keys
 from surecut.certificates.bootstrap import bootstrap_certificate
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, ConstraintPromise, check_confidence
 from surecut.certificates.evidence import Asked, Evidence, evidence_of
@@ -27,15 +23,14 @@ from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.promises import bootstrap_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
-from surecut.certificates.weights import check_weights, require_both, without_ones
-from surecut.core.tally import ScoreTally
+from surecut.certificates.weights import check_weights
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
-from surecut.decisions.saving import UnknownMetric
-from surecut.metrics import FunctionMetric, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from surecut.core.tally import ScoreTally
 
 Method = Callable[[Evidence, Asked], Certificate]
 Promises = Callable[[Evidence, Asked], tuple[ConstraintPromise, ...]]
@@ -126,84 +121,23 @@ def certify(
     >>> print(certify(cut, *draw(2000)))
     With 95 % confidence the f1 of this cut on new rows is at least 0.6... (it is 0.6... on these 2,000 rows).
     """
-    found = certificate(
-        cut,
-        y_true,
-        y_score,
-        tally=tally,
-        by=by,
-        sample_weight=sample_weight,
-        weights=weights,
-        groups=groups,
-        pos_label=pos_label,
-        confidence=confidence,
-        method=method,
-        held_out=held_out,
-        missing=missing,
-        resamples=resamples,
-        random_state=random_state,
-        progress=progress,
-    )
+    asked = Asked(confidence, method, weights, held_out, missing, resamples, random_state, progress)
+    rows: dict[str, Any] = {"tally": tally, "by": by, "sample_weight": sample_weight, "groups": groups}
+    found = certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if not held_out or method == "theorem":
         return found
     return replace(found, assumptions=(*(one for one in found.assumptions if one != KEPT_ASIDE), BY_WORD))
 
 
 def certificate(
-    cut: Cut | MultilabelCut,
-    y_true: Any = None,
-    y_score: Any = None,
-    *,
-    tally: ScoreTally | Sequence[ScoreTally] | None = None,
-    by: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    weights: str | None = None,
-    groups: ArrayLike | None = None,
-    pos_label: Any = None,
-    confidence: float = 0.95,
-    method: str = "holdout",
-    held_out: bool | None = None,
-    missing: str = "error",
-    resamples: int = 2000,
-    random_state: Any = 0,
-    progress: bool | None = None,
+    cut: Cut | MultilabelCut, asked: Asked, y_true: Any = None, y_score: Any = None, **rows: Any
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
     if not isinstance(cut, (Cut, MultilabelCut)):
         raise TypeError(f"certify(cut, y_true, y_score) needs a cut first, got {type(cut).__name__}")
-    check_promise(confidence, method, weights, held_out, groups is not None)
-    check_missing(missing, "error", "drop")
-    if y_score is not None:
-        require_both(weights, sample_weight is not None)
-    if by is not None and not isinstance(cut, MultilabelCut):
-        raise ValueError("by= says which label a row is of, and this cut has one label: leave it out")
-    if missing == "drop" and y_true is not None and y_score is not None:
-        columns = present_rows(y_true, y_score, sample_weight, by, groups)
-        y_true, y_score, sample_weight, by, groups = columns
-    require_keys(by, groups)
-    if sample_weight is not None and np.ndim(y_score):
-        number = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
-        sample_weight = without_ones(sample_weight, number)
-    _check_metric(cut.metric)
-    if isinstance(cut, MultilabelCut) and isinstance(tally, ScoreTally):
-        raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
-    evidence = Evidence(cut)  # "theorem" takes what the cut remembers, and no rows
-    if method != "theorem":
-        evidence = evidence_of(
-            cut,
-            y_true,
-            y_score,
-            tally=tally,
-            by=by,
-            sample_weight=sample_weight,
-            weights=weights,
-            groups=groups,
-            pos_label=pos_label,
-            method=method,
-            held_out=held_out,
-        )
-    asked = Asked(confidence, resamples, random_state, progress)
-    certified, promised = METHODS[method]
+    check_promise(asked.confidence, asked.method, asked.weights, asked.held_out, rows.get("groups") is not None)
+    evidence = evidence_of(cut, asked, y_true, y_score, **rows)
+    certified, promised = METHODS[asked.method]
     found = certified(evidence, asked)
     return replace(found, constraints=promised(evidence, asked)) if promised and cut.constraints else found
 
@@ -220,13 +154,3 @@ def check_promise(
     check_weights(weights)
     if has_groups and method == "uniform":
         raise ValueError(NOT_INDEPENDENT)
-
-
-def _check_metric(metric: Metric) -> None:
-    if isinstance(metric, UnknownMetric):
-        raise ValueError(f"the cut was tuned for the function {metric.name!r}, which a saved cut does not hold")
-    if isinstance(metric, FunctionMetric):
-        raise ValueError(
-            f"{metric.name!r} is a function of which nothing is known: certificates need a metric of the catalogue or "
-            "a LinearFractional one, which do not increase in FP or FN"
-        )

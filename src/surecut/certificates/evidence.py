@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from surecut._inputs import require_same_length
+from surecut._inputs import check_missing, require_same_length
+from surecut._matrices import present_rows, require_keys
 from surecut._plurals import counted
 from surecut.averages import averaged_value, undefined_labels
 from surecut.certificates.cells import ClusterCells, cells_of, group_codes
@@ -24,11 +25,13 @@ from surecut.certificates.held_out import require_valid_rows
 from surecut.certificates.label_rows import LabelRows, TableRows, have_names, thresholds_of
 from surecut.certificates.priors import at_prior
 from surecut.certificates.rows import HeldOutRows
-from surecut.certificates.weights import frequencies, require_whole
+from surecut.certificates.weights import frequencies, require_both, require_whole, without_ones
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.saving import UnknownMetric
+from surecut.metrics import FunctionMetric, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -40,21 +43,30 @@ GROUPS_NEED_ROWS = "groups need the rows themselves: pass y_true and y_score, no
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a method: the confidence, and how rows are resampled."""
+    """What is asked of a method: the options of `certify` that do not hold rows."""
 
-    confidence: float
-    resamples: int
-    random_state: Any
-    progress: bool | None
+    confidence: float = 0.95
+    method: str = "holdout"
+    weights: str | None = None
+    held_out: bool | None = None
+    missing: str = "error"
+    resamples: int = 2000
+    random_state: Any = 0
+    progress: bool | None = None
 
     @property
     def error(self) -> float:
+        """The probability with which a limit may fail."""
         return 1 - self.confidence
+
+    def counted(self, tally: ScoreTally) -> ScoreTally:
+        """A tally with weights that count rows as numbers of rows; other weights are refused."""
+        return frequencies(tally, f"method={self.method!r}", self.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What rows say of a cut; they may certify it.
+    """What rows say of a cut, which may certify it; without rows, what the cut remembers of its own.
 
     Attributes
     ----------
@@ -88,7 +100,7 @@ class Evidence:
         """How many rows there are: of a matrix, of one label, or of a long table."""
         if isinstance(self.rows, LabelRows):
             return int(self.rows.scores.shape[0])
-        of_label = [int(tally.rows.sum()) for tally in self.tallies]
+        of_label = [int(tally.rows.sum()) for tally in self.tallies] or [int(np.max(self.cut.rows))]
         return of_label[0] if self.rows is None and len(set(of_label)) == 1 else sum(of_label)
 
     @property
@@ -104,9 +116,9 @@ class Evidence:
     @cached_property
     def confusion(self) -> Confusion:
         """Of each label, at its threshold."""
-        if self.tallies or self.cells is None:
+        if self.tallies:
             return at_thresholds(self.cut, self.tallies)
-        return self.cells.confusion()
+        return self.cut.confusion if self.cells is None else self.cells.confusion()
 
     @cached_property
     def value(self) -> float:
@@ -121,50 +133,105 @@ class Evidence:
             )
         return value
 
+    def certificate(
+        self,
+        asked: Asked,
+        value: float,
+        limits: tuple[float, float, float | None],
+        drawn: Sequence[str],
+        others: Sequence[str] = (),
+        exact: bool = False,
+        **more: Any,
+    ) -> Certificate:
+        """A certificate of a value.
+
+        `limits` are the lower one, the upper one, and the bound of the regret; `drawn` says how the rows have to be
+        drawn, `others` what else is assumed.
+        """
+        metric, average = self.cut.metric, self.average
+        assumptions = [*drawn, ONE_MODEL, *others] if average is None else [*drawn, *others, ONE_MODEL]
+        if average == "macro" and (lacking := len(undefined_labels(metric, self.confusion))):
+            labels = counted(lacking, "label")
+            assumptions.append(f"of {labels} these rows lack a class: nothing is known there, and the worst is assumed")
+        return Certificate(
+            *limits,
+            value=value,
+            metric=metric.name if average is None else f"{average} {metric.name}",
+            threshold=None if average == "macro" else float(thresholds_of(self.cut)[0]),
+            method=asked.method,
+            confidence=asked.confidence,
+            rows=self.number,
+            exact=exact,
+            assumptions=tuple(assumptions),
+            **more,
+        )
+
 
 def evidence_of(
     cut: Decision,
-    y_true: Any,
-    y_score: Any,
+    asked: Asked,
+    y_true: Any = None,
+    y_score: Any = None,
     *,
-    tally: ScoreTally | Sequence[ScoreTally] | None,
-    by: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    weights: str | None,
-    groups: ArrayLike | None,
-    pos_label: Any,
-    method: str,
-    held_out: bool | None,
+    tally: ScoreTally | Sequence[ScoreTally] | None = None,
+    by: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> Evidence:
     """The evidence for a method, from the arguments of `certify`; raises where these rows may not certify the cut."""
+    check_missing(asked.missing, "error", "drop")
+    if y_score is not None:
+        require_both(asked.weights, sample_weight is not None)
+    if by is not None and isinstance(cut, Cut):
+        raise ValueError("by= says which label a row is of, and this cut has one label: leave it out")
+    if asked.missing == "drop" and y_true is not None and y_score is not None:
+        columns = present_rows(y_true, y_score, sample_weight, by, groups)
+        y_true, y_score, sample_weight, by, groups = columns
+    require_keys(by, groups)
+    if sample_weight is not None and np.ndim(y_score):
+        number = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
+        sample_weight = without_ones(sample_weight, number)
+    _check_metric(cut.metric)
+    if isinstance(cut, MultilabelCut) and isinstance(tally, ScoreTally):
+        raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
+    if asked.method == "theorem":
+        return Evidence(cut)
     if isinstance(cut, Cut):
-        return _of_one_label(cut, y_true, y_score, tally, sample_weight, weights, groups, pos_label, method, held_out)
+        return _of_one_label(cut, asked, y_true, y_score, tally, sample_weight, groups, pos_label)
     if tally is not None:
         if groups is not None or by is not None:
             raise ValueError(GROUPS_NEED_ROWS)
-        return _of_tallies(cut, list(cast("Sequence[ScoreTally]", tally)), weights, method, held_out)
+        return _of_tallies(cut, asked, list(cast("Sequence[ScoreTally]", tally)))
     if y_true is None or y_score is None:
-        raise ValueError(f"method={method!r} needs rows: pass Y_true and Y_score")
+        raise ValueError(f"method={asked.method!r} needs rows: pass Y_true and Y_score")
     pos_label = cut.positive_in(y_true, pos_label)
     if by is None:
-        matrices = LabelRows.of(cut, y_true, y_score, sample_weight, pos_label)
-        return _of_matrices(cut, matrices, weights, groups, method, held_out)
-    table = TableRows.of(cut, y_true, y_score, by, sample_weight, pos_label)
-    return _of_table(cut, table, weights, groups, method, held_out)
+        return _of_matrices(cut, asked, LabelRows.of(cut, y_true, y_score, sample_weight, pos_label), groups)
+    return _of_table(cut, asked, TableRows.of(cut, y_true, y_score, by, sample_weight, pos_label), groups)
+
+
+def _check_metric(metric: Metric) -> None:
+    if isinstance(metric, UnknownMetric):
+        raise ValueError(f"the cut was tuned for the function {metric.name!r}, which a saved cut does not hold")
+    if isinstance(metric, FunctionMetric):
+        raise ValueError(
+            f"{metric.name!r} is a function of which nothing is known: certificates need a metric of the catalogue or "
+            "a LinearFractional one, which do not increase in FP or FN"
+        )
 
 
 def _of_one_label(
     cut: Cut,
+    asked: Asked,
     y_true: Any,
     y_score: Any,
     tally: Any,
     sample_weight: ArrayLike | None,
-    weights: str | None,
     groups: ArrayLike | None,
     pos_label: Any,
-    method: str,
-    held_out: bool | None,
 ) -> Evidence:
+    method, weights = asked.method, asked.weights
     if groups is not None:
         if tally is not None or y_true is None or y_score is None:
             raise ValueError(GROUPS_NEED_ROWS)
@@ -200,10 +267,10 @@ def _of_one_label(
             f"the tally has the prior {counts.given_prior:g} given, the cut was tuned at {cut.prior:g}: certify the "
             "cut that was tuned with this prior"
         )
-    tuned_here = require_valid_rows(cut, {0: compared}, counts.has_tuned(cut), method, held_out)
+    tuned_here = require_valid_rows(cut, {0: compared}, counts.has_tuned(cut), method, asked.held_out)
     cut.metric.check_classes(*counts.rows.sum(axis=0)[::-1])
     if method != "bootstrap" or (weights == "counts" and groups is None):
-        counts = frequencies(counts, f"method={method!r}", weights)
+        counts = asked.counted(counts)
     if groups is None:
         return Evidence(cut, tuned_here, [counts])
     rows = TableRows.of(cut, y_true, y_score, None, sample_weight, pos_label)
@@ -211,69 +278,52 @@ def _of_one_label(
     return Evidence(cut, tuned_here, [counts], replace(rows, groups=codes))
 
 
-def _of_tallies(
-    cut: MultilabelCut, tallies: list[ScoreTally], weights: str | None, method: str, held_out: bool | None
-) -> Evidence:
+def _of_tallies(cut: MultilabelCut, asked: Asked, tallies: list[ScoreTally]) -> Evidence:
     if len(tallies) != len(cut):
         raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
     require_label_average(cut)
-    if method == "bootstrap":
+    if asked.method == "bootstrap":
         raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
-    tuned_here = require_valid_rows(cut, dict(enumerate(tallies)), _have_tuned(cut, tallies), method, held_out)
-    return Evidence(cut, tuned_here, [frequencies(tally, f"method={method!r}", weights) for tally in tallies])
+    return Evidence(cut, _tuned_by(cut, asked, tallies), [asked.counted(tally) for tally in tallies])
 
 
-def _of_table(
-    cut: MultilabelCut,
-    rows: TableRows,
-    weights: str | None,
-    groups: ArrayLike | None,
-    method: str,
-    held_out: bool | None,
-) -> Evidence:
+def _of_table(cut: MultilabelCut, asked: Asked, rows: TableRows, groups: ArrayLike | None) -> Evidence:
     """From a long table: of rows that are independent, or of groups that are."""
     rows.require_every_label()
     tallies = rows.tallies()
     if rows.weights is not None:
-        require_whole(rows.weights, weights)
-    if method == "bootstrap":
+        require_whole(rows.weights, asked.weights)
+    if asked.method == "bootstrap":
         raise ValueError(
             "whole rows are resampled, and a long table does not say which of its rows belong together: pass matrices, "
             "or use method='holdout' on held-out rows, or method='uniform'"
         )
     if groups is None:
-        return _of_tallies(cut, tallies, weights, method, held_out)
+        return _of_tallies(cut, asked, tallies)
     if rows.weights is not None:
         raise ValueError(
             "groups of rows with weights have no finite-sample limit here: leave the weights out, or pass matrices and "
             "use method='bootstrap'"
         )
     require_label_average(cut)
-    tuned_here = require_valid_rows(cut, dict(enumerate(tallies)), _have_tuned(cut, tallies), method, held_out)
+    tuned_here = _tuned_by(cut, asked, tallies)
     return Evidence(cut, tuned_here, tallies, replace(rows, groups=_codes(groups, Y_true=rows.scores)))
 
 
-def _of_matrices(
-    cut: MultilabelCut,
-    rows: LabelRows,
-    weights: str | None,
-    groups: ArrayLike | None,
-    method: str,
-    held_out: bool | None,
-) -> Evidence:
-    tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), method, held_out)
+def _of_matrices(cut: MultilabelCut, asked: Asked, rows: LabelRows, groups: ArrayLike | None) -> Evidence:
+    tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), asked.method, asked.held_out)
     if groups is not None:
         rows = replace(rows, groups=_codes(groups, Y_true=np.empty(rows.scores.shape[0])))
     if rows.weights is not None:
-        require_whole(rows.weights, weights)
-    if method == "bootstrap":
-        if weights == "counts" and groups is None:
-            rows = rows.counted("it", weights)
+        require_whole(rows.weights, asked.weights)
+    if asked.method == "bootstrap":
+        if asked.weights == "counts" and groups is None:
+            rows = rows.counted("it", asked.weights)
         return Evidence(cut, tuned_here, rows=rows)
     if groups is not None and rows.weights is not None:
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
-    rows = rows.counted(f"method={method!r}", weights)
-    if method == "uniform":  # whose bands are those of each label
+    rows = rows.counted(f"method={asked.method!r}", asked.weights)
+    if asked.method == "uniform":  # whose bands are those of each label
         return Evidence(cut, tuned_here, rows.tallies())
     return Evidence(cut, tuned_here, rows=rows)
 
@@ -294,14 +344,19 @@ def require_label_average(cut: Decision) -> None:
         )
 
 
-def _have_tuned(cut: MultilabelCut, tallies: Sequence[ScoreTally]) -> bool:
-    """Whether these rows tuned the cut. One that was tuned in an engine knows its counts, but no fingerprint."""
+def _tuned_by(cut: MultilabelCut, asked: Asked, tallies: Sequence[ScoreTally]) -> bool:
+    """Whether rows of which tallies are left tuned the cut; raises where they may not certify it.
+
+    A cut that was tuned in an engine knows its counts, but no fingerprint.
+    """
     if not cut.checksums.any():
-        return bool(np.array_equal(cells_of(at_thresholds(cut, tallies)), cells_of(cut.confusion)))
-    return any(
-        is_named and tally.sample.fingerprint == cut[label].fingerprint
-        for tally, label, is_named in zip(tallies, cut, have_names(cut), strict=True)
-    )
+        identical = np.array_equal(cells_of(at_thresholds(cut, tallies)), cells_of(cut.confusion))
+    else:
+        identical = any(
+            is_named and tally.sample.fingerprint == cut[label].fingerprint
+            for tally, label, is_named in zip(tallies, cut, have_names(cut), strict=True)
+        )
+    return require_valid_rows(cut, dict(enumerate(tallies)), identical, asked.method, asked.held_out)
 
 
 def at_thresholds(cut: Decision, tallies: Sequence[ScoreTally]) -> Confusion:
@@ -318,45 +373,3 @@ def row_values(cut: MultilabelCut, cells: ClusterCells) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.asarray(cut.metric.evaluate(Confusion(*cells.pooled().T)), dtype=float)
     return np.where(np.isnan(values), cut.zero_division, values)
-
-
-def certificate_of(
-    cut: Decision,
-    asked: Asked,
-    method: str,
-    *,
-    value: float,
-    limits: tuple[float, float, float | None],
-    rows: int,
-    confusion: Confusion,
-    drawn: Sequence[str],
-    others: Sequence[str] = (),
-    **more: Any,
-) -> Certificate:
-    """A certificate of a value, or of an average of labels with these confusions.
-
-    `limits` are the lower one, the upper one, and the bound of the regret; `drawn` says how the rows have to be drawn,
-    `others` what else is assumed.
-    """
-    average = cut.average if isinstance(cut, MultilabelCut) else None
-    assumptions = [*drawn, ONE_MODEL, *others] if average is None else [*drawn, *others, ONE_MODEL]
-    lacking = len(undefined_labels(cut.metric, confusion)) if average == "macro" else 0
-    if lacking:
-        assumptions.append(
-            f"of {counted(lacking, 'label')} these rows lack a class: nothing is known there, and the worst is assumed"
-        )
-    lower, upper, regret = limits
-    return Certificate(
-        lower=lower,
-        upper=upper,
-        regret_bound=regret,
-        value=value,
-        metric=cut.metric.name if average is None else f"{average} {cut.metric.name}",
-        threshold=None if average == "macro" else float(thresholds_of(cut)[0]),
-        method=method,
-        confidence=asked.confidence,
-        rows=rows,
-        exact=more.pop("exact", False),
-        assumptions=tuple(assumptions),
-        **more,
-    )

@@ -27,7 +27,7 @@ from surecut.certificates.clusters import (
     terms_of,
     unequal_note,
 )
-from surecut.certificates.evidence import Asked, Decision, Evidence, certificate_of, row_values
+from surecut.certificates.evidence import Asked, Decision, Evidence, row_values
 from surecut.certificates.limits import value_limits
 from surecut.certificates.priors import value_range
 from surecut.certificates.uniform import pooled_limits, single_shares
@@ -60,19 +60,7 @@ def holdout_certificate(evidence: Evidence, asked: Asked) -> Certificate:
             require_no_order(cut.metric, cells, what)
             drawn.append(NO_ORDER.format(what=what))
         value, lower, upper = _of_clusters(evidence, cells, asked.error)
-    return certificate_of(
-        cut,
-        asked,
-        "holdout",
-        value=value,
-        limits=(lower, upper, None),
-        rows=evidence.number,
-        confusion=evidence.confusion,
-        drawn=drawn,
-        others=others,
-        exact=exact,
-        note=note,
-    )
+    return evidence.certificate(asked, value, (lower, upper, None), drawn, others, exact, note=note)
 
 
 def _of_each_label(evidence: Evidence, error: float) -> tuple[float, float, bool]:

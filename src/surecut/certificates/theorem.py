@@ -13,7 +13,7 @@ from surecut import theory
 from surecut.averages import undefined_labels
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.evidence import Asked, Decision, Evidence, certificate_of
+from surecut.certificates.evidence import Asked, Decision, Evidence
 from surecut.certificates.priors import PRIORS, value_range
 from surecut.decisions.cut import Cut
 from surecut.metrics import NoTheoremError
@@ -33,16 +33,8 @@ def theorem_certificate(evidence: Evidence, asked: Asked) -> Certificate:
         deviation, regret = _pooled_bound(cut, asked.error)
     else:
         deviation, regret = np.mean(_bounds(cut, asked.error), axis=0).tolist()
-    return certificate_of(
-        cut,
-        asked,
-        "theorem",
-        value=cut.value,
-        limits=(cut.value - deviation / 2, cut.value + deviation / 2, regret),
-        rows=int(np.max(cut.rows)),
-        confusion=cut.confusion,
-        drawn=[FRESH],
-    )
+    limits = (cut.value - deviation / 2, cut.value + deviation / 2, regret)
+    return evidence.certificate(asked, cut.value, limits, [FRESH])
 
 
 def _require_covered(cut: Decision) -> None:

@@ -16,7 +16,7 @@ from surecut.averages import undefined_labels
 from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.confidence import least_shares, share_limits
-from surecut.certificates.evidence import Asked, Evidence, certificate_of, require_label_average
+from surecut.certificates.evidence import Asked, Evidence, require_label_average
 from surecut.certificates.priors import (
     PRIORS,
     depends_on_prior,
@@ -57,17 +57,7 @@ def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
     else:
         limits = uniform_macro(*given, asked.progress if evidence.average else False)
     others = ["the regret is against every threshold, also those that break the constraint"] if cut.constraints else []
-    return certificate_of(
-        cut,
-        asked,
-        "uniform",
-        value=value,
-        limits=limits,
-        rows=evidence.number,
-        confusion=evidence.confusion,
-        drawn=[FRESH],
-        others=others,
-    )
+    return evidence.certificate(asked, value, limits, [FRESH], others)
 
 
 @dataclass(frozen=True)

@@ -276,16 +276,15 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._set_cut(cut.with_sample(seen=seen), functools.partial(_hull_of, *columns, self.prior))
         if self.confidence is not None:
             from surecut.certificates.certifying import certificate
+            from surecut.certificates.evidence import Asked
 
             self.certificate_ = certificate(
                 self.cut_,
+                Asked(self.confidence, weights=self.weights, held_out=True),
                 chosen(truth, kept_aside),
                 chosen(scores, kept_aside),
                 sample_weight=chosen(weight, kept_aside),
-                weights=self.weights,
                 groups=chosen(group, kept_aside),
-                confidence=self.confidence,
-                held_out=True,
             )
         return self
 
