@@ -14,7 +14,7 @@ from surecut.averages import averaged_value
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.evidence import Asked, Evidence, row_values
-from surecut.certificates.resampling import Resampled, resample
+from surecut.certificates.resampling import Resampled, resample, steps_of
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
@@ -148,7 +148,11 @@ def _labels_drawn(cut: MultilabelCut, evidence: Evidence, asked: Asked) -> tuple
     value = float(valued(np.ones((1, number)))[0])
     retune = evidence.tuned_here and not cut.constraints
     optimism = _optimism(cut, rows, rng, asked.progress) if retune else 0.0
-    steps = (0.0, 0.0) if cut.average == "samples" else _steps(cut, confusion, float(weights.sum()) / number)
+    steps = (0.0, 0.0)
+    if cut.average != "samples":
+        of_labels = cells_of(confusion)
+        averaged = of_labels.sum(axis=0, keepdims=True) if cut.average == "micro" else of_labels
+        steps = steps_of(cut.metric, averaged, float(weights.sum()) / number)
     drawn_values = np.concatenate(values)
     return value, Resampled(drawn_values, drawn_values, optimism, None, steps)
 
@@ -206,22 +210,6 @@ def _require_labels(cut: MultilabelCut, confusion: Confusion) -> None:
                 "use method='holdout' on held-out rows or 'uniform', which hold for any number, or leave out such "
                 "labels"
             )
-
-
-def _steps(cut: MultilabelCut, confusion: Confusion, size: float) -> tuple[float, float]:
-    """By how much one more row that is wrong for a label lowers the average, and one that is right raises it."""
-    cells = cells_of(confusion)
-    if cut.average == "micro":
-        cells = cells.sum(axis=0, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.asarray(cut.metric.evaluate(Confusion(*cells.T)), dtype=float)
-        changes = [
-            np.asarray(cut.metric.evaluate(Confusion(*(cells + size * one).T)), dtype=float) - value
-            for one in np.eye(4)
-        ]
-    changed = np.array(changes)
-    changed = changed[np.isfinite(changed)] / len(cells)
-    return max(0.0, -float(changed.min(initial=0.0))), max(0.0, float(changed.max(initial=0.0)))
 
 
 def _shrinkage(cut: MultilabelCut) -> Any:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from surecut.certificates.label_rows import TableRows
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
+    from surecut.metrics import Metric
 
 COARSE = 200
 """Bins of equal weight over all scores, half of them for each class."""
@@ -124,9 +125,10 @@ def resample(
         return [replace(one, low=low, high=high) for one, (low, high) in zip(found, both, strict=True)]
     clusters = int(tally.rows.sum()) if groups is None else groups.clusters
     one_cluster = float(tally.weight.sum()) / clusters
+    cells = [cells_of(tally.confusion_at(cut.threshold))[None] for cut in cuts]
     return [
-        replace(one, steps=_steps(cut, tally, tally.confusion_at(cut.threshold), one_cluster))
-        for cut, one in zip(cuts, found, strict=True)
+        replace(one, steps=steps_of(cut.metric, of_cut, one_cluster, tally.given_prior))
+        for cut, of_cut, one in zip(cuts, cells, found, strict=True)
     ]
 
 
@@ -294,11 +296,21 @@ def _fixed_values(
     return drawn(MISTAKES), drawn(1 - MISTAKES)
 
 
-def _steps(cut: Cut, tally: ScoreTally, confusion: Confusion, size: float) -> tuple[float, float]:
-    """By how much one more mistake lowers the value at most, and one more row that is right raises it."""
-    cells = cells_of(confusion)
-    changed = _evaluated(cut, tally, Confusion(*(cells + size * np.eye(4)).T)) - _evaluated(cut, tally, confusion)
-    return max(0.0, -float(np.nanmin(changed))), max(0.0, float(np.nanmax(changed)))
+def steps_of(
+    metric: Metric, cells: NDArray[np.float64], size: float, prior: float | None = None
+) -> tuple[float, float]:
+    """By how much one more mistake lowers the mean of labels' values at most, and one more row that is right raises it.
+
+    `cells` has a row of counts (tp, fp, fn, tn) for each label.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, *others = (
+            np.asarray(metric.evaluate(at_prior(Confusion(*(cells + size * more).T), prior)), dtype=float)
+            for more in (np.zeros(4), *np.eye(4))
+        )
+    changed = np.array(others) - value
+    changed = changed[np.isfinite(changed)] / len(cells)
+    return max(0.0, -float(changed.min(initial=0.0))), max(0.0, float(changed.max(initial=0.0)))
 
 
 def _evaluated(cut: Cut, tally: ScoreTally, confusion: Confusion) -> NDArray[np.float64]:
