@@ -281,7 +281,7 @@ def _of_one_label(
 def _of_tallies(cut: MultilabelCut, asked: Asked, tallies: list[ScoreTally]) -> Evidence:
     if len(tallies) != len(cut):
         raise ValueError(f"expected a tally for each of the {len(cut)} labels, got {len(tallies)}")
-    require_label_average(cut)
+    _require_label_average(cut)
     if asked.method == "bootstrap":
         raise ValueError("whole rows are resampled, and tallies of labels do not hold them: pass Y_true and Y_score")
     return Evidence(cut, _tuned_by(cut, asked, tallies), [asked.counted(tally) for tally in tallies])
@@ -305,7 +305,7 @@ def _of_table(cut: MultilabelCut, asked: Asked, rows: TableRows, groups: ArrayLi
             "groups of rows with weights have no finite-sample limit here: leave the weights out, or pass matrices and "
             "use method='bootstrap'"
         )
-    require_label_average(cut)
+    _require_label_average(cut)
     tuned_here = _tuned_by(cut, asked, tallies)
     return Evidence(cut, tuned_here, tallies, replace(rows, groups=_codes(groups, Y_true=rows.scores)))
 
@@ -324,6 +324,7 @@ def _of_matrices(cut: MultilabelCut, asked: Asked, rows: LabelRows, groups: Arra
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={asked.method!r}", asked.weights)
     if asked.method == "uniform":  # whose bands are those of each label
+        _require_label_average(cut)
         return Evidence(cut, tuned_here, rows.tallies())
     return Evidence(cut, tuned_here, rows=rows)
 
@@ -335,9 +336,9 @@ def _codes(groups: ArrayLike, **column: Any) -> NDArray[np.intp]:
     return group_codes(named)
 
 
-def require_label_average(cut: Decision) -> None:
+def _require_label_average(cut: MultilabelCut) -> None:
     """Refuse a mean over rows, for methods that look at labels."""
-    if isinstance(cut, MultilabelCut) and cut.average == "samples":
+    if cut.average == "samples":
         raise ValueError(
             "a samples average is a mean over rows, of which tallies of labels know nothing, and no band holds for it "
             "at all thresholds: use method='holdout' on held-out rows of matrices, or method='bootstrap'"

@@ -14,9 +14,8 @@ import numpy as np
 
 from surecut.averages import undefined_labels
 from surecut.certificates.cells import cells_of
-from surecut.certificates.certificate import FRESH, Certificate
+from surecut.certificates.certificate import FRESH
 from surecut.certificates.confidence import least_shares, share_limits
-from surecut.certificates.evidence import Asked, Evidence, require_label_average
 from surecut.certificates.priors import (
     PRIORS,
     depends_on_prior,
@@ -34,6 +33,8 @@ from surecut.progress import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.certificates.certificate import Certificate
+    from surecut.certificates.evidence import Asked, Evidence
     from surecut.core.tally import ScoreTally
 
 STEPS_SHARE = 0.2
@@ -49,7 +50,6 @@ POOLED_THRESHOLDS = 1024
 def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
     """Bands of each label at error / m: averaged, or added up to those of all labels together."""
     cut = evidence.cut
-    require_label_average(cut)
     given = cut.metric, evidence.tallies, evidence.confusion, asked.error
     value = evidence.value
     if evidence.average == "micro":
