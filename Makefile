@@ -97,7 +97,7 @@ fuzz: $(DEVELOP)
 hypofuzz: $(QUALITY)
 	PYTHONPATH=tests $(BIN)/hypothesis fuzz -- tests/fuzz/test_hypothesis.py
 
-# What numba compiles (core/compiled.py) runs outside of Python, and cannot be measured: tests compare it with core/kernels.py.
+# What numba compiles (core/compiled) runs outside of Python, and cannot be measured: tests compare it with core/kernels.py.
 coverage: $(QUALITY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q tests/core tests/sources tests/contract tests/fuzz tests/tuning \
 		tests/test_labels.py tests/cli/test_files.py src/surecut/core src/surecut/sources

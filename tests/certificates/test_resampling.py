@@ -8,8 +8,9 @@ from scipy import stats
 
 from surecut import certify, tune_threshold
 from surecut.certificates import resampling
-from surecut.core import kernels
-from surecut.core.kernels import DrawnCells, draw_counts, draw_counts_in_numpy, has_numba
+from surecut.core import draws, kernels
+from surecut.core.draws import DrawnCells, draw_counts, draw_counts_in_numpy
+from surecut.core.kernels import has_numba
 from surecut.core.settings import Settings, using
 
 ROWS = np.array([[3, 0, 900, 40, 1], [7, 12, 0, 30, 7]])
@@ -78,8 +79,8 @@ def test_resamples_that_are_often_drawn_again_are_multinomial(monkeypatch):
 
 def test_tables_hold_the_poisson_distribution():
     drawn = DrawnCells.of(np.array([3, 0, 64, 65, 200]), rate=0.9)
-    for rows in range(1, kernels.PIECE_ROWS + 1):
-        exact = stats.poisson(0.9 * rows).cdf(np.arange(kernels.LEVELS - 1))
+    for rows in range(1, draws.PIECE_ROWS + 1):
+        exact = stats.poisson(0.9 * rows).cdf(np.arange(draws.LEVELS - 1))
         np.testing.assert_allclose(drawn.cumulated[rows, :-1], exact, rtol=0, atol=1e-14)
     assert drawn.cell.tolist() == [0, 2, 3, 4, 3, 4, 4, 4]
     np.testing.assert_array_equal(np.bincount(drawn.cell, drawn.size), [3, 0, 64, 65, 200])
@@ -100,7 +101,7 @@ def numbers_for(drawn, rng, size):
 def test_compiled_counts_are_those_of_numpy(rate, at_once, monkeypatch):
     if not has_numba():
         pytest.skip("numba is not installed")
-    monkeypatch.setattr(kernels, "NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(draws, "NUMBERS_AT_ONCE", at_once)
     rng = np.random.default_rng(6)
     drawn = DrawnCells.of(np.array([0, 1, 2, 63, 64, 65, 0, 129, 40, 0]), rate)
     uniforms = numbers_for(drawn, rng, 300)
@@ -115,7 +116,7 @@ def test_compiled_counts_are_those_of_numpy(rate, at_once, monkeypatch):
 def test_numpy_draws_until_the_kernel_is_compiled(monkeypatch):
     if not has_numba():
         pytest.skip("numba is not installed")
-    module = kernels.LOADING.load()
+    module = kernels.LOADING.load().draws
     asked = []
     monkeypatch.setattr(module.DRAW_COUNTS, "is_ready", lambda kind, prepare: asked.append(prepare()))
     monkeypatch.setattr(module.DRAW_COUNTS, "_compiled", None)  # cannot be called

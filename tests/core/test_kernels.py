@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from surecut._inputs import as_doubles
 from surecut.core import kernels as core_kernels
+from surecut.core.bins import KeyRanges, first_bins
 from surecut.core.counts import Counts
-from surecut.core.kernels import NONE, SEVERAL, KeyRanges, NumpyKernels, first_bins
+from surecut.core.kernels import NONE, SEVERAL, NumpyKernels
 from surecut.core.keys import KEY_OF_MINUS_ZERO, checksum, key_marks, ordered_keys, scores_of_keys
 from surecut.core.settings import Settings
 
@@ -334,7 +335,7 @@ def test_numpy_serves_where_numba_is_absent(monkeypatch, loading):
 
 def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, monkeypatch):
     """Nothing waits for a compiler; what is counted is the same before and after it is done."""
-    from surecut.core import compiled as module
+    from surecut.core.compiled import kernels as module
 
     asked = []
     names = {"HISTOGRAM", "INSIDE", "CODES", "RUNS", "COUNT_AT", "FLAGGED", "POSITIONS"}
@@ -363,9 +364,9 @@ def test_numpy_takes_the_place_of_a_kernel_that_is_not_compiled_yet(compiled, mo
 
 
 def test_a_kernel_is_compiled_in_the_background(compiled):
-    from surecut.core.compiled import _Kernel
+    from surecut.core.compiled.kernel import Kernel
 
-    kernel = _Kernel(double)
+    kernel = Kernel(double)
     assert not kernel.is_ready((int,), lambda: (1,))
     ended(core_kernels.LOADING)
     assert kernel.is_ready((int,), lambda: (1,))
@@ -487,9 +488,9 @@ def double(number):
 
 
 def test_a_cache_that_fails_when_it_is_read_is_no_cache(compiled):
-    from surecut.core.compiled import _Kernel
+    from surecut.core.compiled.kernel import Kernel
 
-    kernel = _Kernel(double)
+    kernel = Kernel(double)
     calls = []
 
     def broken(*arguments):
@@ -503,7 +504,7 @@ def test_a_cache_that_fails_when_it_is_read_is_no_cache(compiled):
 
 
 def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
-    from surecut.core import compiled as module
+    from surecut.core.compiled import kernel as module
 
     original = module.numba.njit
 
@@ -513,12 +514,13 @@ def test_a_cache_with_no_place_to_write_is_no_cache(compiled, monkeypatch):
         return original(*arguments, **options)
 
     monkeypatch.setattr(module.numba, "njit", njit)
-    assert module._Kernel(double)(21) == 42
+    assert module.Kernel(double)(21) == 42
 
 
 SEARCH_IN_ANOTHER_PROCESS = """
 import numpy as np
-from surecut.core.kernels import KeyRanges, compiled
+from surecut.core.bins import KeyRanges
+from surecut.core.kernels import compiled
 from surecut.core.keys import key_marks, ordered_keys, scores_of_keys
 kernels = compiled()
 bits = np.array([3.0, 1.0, 2.0, 10.0]).view(np.int64)

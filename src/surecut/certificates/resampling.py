@@ -17,8 +17,9 @@ from surecut._inputs import as_doubles
 from surecut.certificates.cells import cells_of
 from surecut.certificates.priors import at_prior
 from surecut.confusion import Confusion
+from surecut.core.draws import DrawnCells, draw_counts
 from surecut.core.entries import Entries, constant
-from surecut.core.kernels import Buffers, DrawnCells, compiled_judge, draw_counts
+from surecut.core.kernels import Buffers, compiled_judge
 from surecut.core.keys import ordered_keys
 from surecut.core.rules import Objective
 from surecut.core.settings import settings

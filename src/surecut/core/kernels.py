@@ -1,9 +1,7 @@
 """The few hot loops, each in NumPy (the reference and the fallback) and, where numba is installed, compiled.
 
 Scores are handled as *keys*: unsigned integers in the order of the floats. −0 counts as +0, and +inf as the largest
-finite float, because a threshold of +inf means *predict nothing*. A bin of scores is a range of keys. The first bins
-are made of leading bits, so that their widths grow with the scores: outliers, denormals and infinities fall into
-place without a look at the range.
+finite float, because a threshold of +inf means *predict nothing*. Bins of them are in `bins`.
 
 All kernels take one block of rows and add what they find to arrays of the caller's. `bits` is the block's float64
 scores seen as int64, or its float32 scores as they are: `Kernels.column` gives either. `weights` is empty where rows
@@ -24,17 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut._inputs import as_doubles
+from surecut.core.bins import FirstBins, KeyRanges, OccupiedBins
 from surecut.core.counts import NO_MARKS, Counts, range_of
 from surecut.core.keys import (
     CLASS_BIT,
-    INF,
-    KEY_OF_INFINITY,
-    KEY_OF_MINUS_INFINITY,
-    KEY_OF_MINUS_ZERO,
-    LARGEST,
-    LARGEST_FINITE,
     MAGNITUDE,
-    SIGN,
     SIGN_SHIFT,
     checksum,
     key_marks,
@@ -56,11 +48,6 @@ NONE, SEVERAL = np.int64(-1), np.int64(-2)
 
 NO_BINS = np.empty(0, dtype=np.int64)
 
-LOOSE = 4
-"""Where all ranges together are so many times narrower than what lies between their ends, they lie far apart."""
-
-CELL_BITS = 13
-"""2**CELL_BITS cells at most, of a byte each, stay in the first cache."""
 
 ROWS_OF_A_CALL = 10_000
 """Rows that NumPy reads in the time that a call takes anyway."""
@@ -163,76 +150,6 @@ class BinnedRows(NamedTuple):
     counts: NDArray[np.int32]
     nans: int
     checksums: NDArray[np.uint64]
-
-
-class FirstBins(NamedTuple):
-    """Bins by leading bits, over a window of magnitudes; what is smaller or larger goes to the window's end bins.
-
-    A score with the bits of its magnitude in m is in bin ``half + j`` if positive and ``half - 1 - j`` if negative,
-    j = (clip(m, smallest, largest) - smallest) >> shift. The bins on both sides of zero are one, `half`.
-    """
-
-    smallest: Any
-    largest: Any
-    shift: Any
-    half: Any
-
-    def ends(self, which: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Lowest and highest key of some bins, where `half` stands for both bins beside zero.
-
-        The fields may be arrays as long as `which`: bins of several kinds, one after the other.
-        """
-        steps = np.abs(which - self.half)
-        np.maximum(steps, 1, out=steps)
-        steps <<= self.shift
-        steps += self.smallest
-        distance = steps.view(np.uint64)
-        low = SIGN - distance
-        np.add(SIGN, distance, out=low, where=which > self.half)
-        high = low + ((np.uint64(1) << self.shift.astype(np.uint64)) - np.uint64(1))
-        np.add(SIGN - np.uint64(1), distance, out=high, where=which == self.half)
-        lowest, highest = np.where(self.half > 1, 0, self.half), 2 * self.half - 1
-        low[which == lowest], high[which == highest] = KEY_OF_MINUS_INFINITY, KEY_OF_INFINITY - np.uint64(1)
-        return low, high
-
-
-class OccupiedBins(NamedTuple):
-    """First bins in which there are rows, descending: their numbers, lowest and highest keys, and counts of 64 bits."""
-
-    number: NDArray[np.int64]
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
-    counts: Counts
-
-
-def first_bins(ordered: NDArray[np.float64], bits: int = 15) -> FirstBins:
-    """Bins that suit the scores of a sample (ascending), about 2**bits of each sign. Any sample gives right answers.
-
-    The window leaves out the sample's extremes, which would make it wide. Tied scores have no long tails, and should
-    have a bin each: their window holds them all, down to a first bin for zero.
-    """
-    signs = 2 if ordered[0] < 0 < ordered[-1] else 1
-    magnitude = np.minimum(ordered.view(np.int64) & MAGNITUDE, LARGEST_FINITE)
-    if ordered[0] < 0:
-        magnitude.sort()
-    tied = are_tied(ordered)
-    trimmed = 0 if tied else len(magnitude) // 1024
-    if tied and magnitude[-1] > 0:
-        magnitude = magnitude[magnitude > 0]
-    smallest, largest = int(magnitude[trimmed]), int(magnitude[-1 - trimmed])
-    shift = max(0, (largest - smallest).bit_length() - (bits - signs + 1))
-    smallest = max(0, smallest - (1 << shift)) if tied else smallest
-    half = ((largest - smallest) >> shift) + 1
-    return FirstBins(np.int64(smallest), np.int64(largest), np.int64(shift), np.int64(half))
-
-
-def are_tied(ordered: NDArray[np.float64]) -> bool:
-    """Whether so many scores of a sample (ascending) are equal that few bins will hold more than one.
-
-    >>> are_tied(np.array([0.1, 0.1, 0.2, 0.2, 0.2, 0.3])), are_tied(np.array([0.1, 0.2, 0.3, 0.4]))
-    (True, False)
-    """
-    return bool(2 * np.count_nonzero(ordered[1:] == ordered[:-1]) >= len(ordered))
 
 
 class Buffers(threading.local):
@@ -370,74 +287,6 @@ class Kernels(ABC):
         place of its entries, or (1, 0) where it has none.
         """
         raise NotImplementedError
-
-
-class KeyCells(NamedTuple):
-    """Equal cells of keys from `base` on, 2**shift wide, that tell quickly in which of some ranges a key is, if in any.
-
-    Attributes
-    ----------
-    is_hit
-        Whether a cell holds a part of a range; the last one stands for all keys outside.
-    first
-        The first range that may hold a key of the cell.
-    """
-
-    is_hit: NDArray[np.bool_]
-    first: NDArray[np.int64]
-    base: np.uint64
-    shift: np.uint64
-
-    @classmethod
-    def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyCells:
-        base = low[0]
-        shift = np.uint64(max(0, int(high[-1] - base).bit_length() - CELL_BITS))
-        begun, ended = np.zeros((2, int((high[-1] - base) >> shift) + 2), dtype=np.int64)
-        np.add.at(begun, ((low - base) >> shift).view(np.int64), 1)
-        np.add.at(ended, ((high - base) >> shift).view(np.int64) + 1, 1)
-        first = np.cumsum(ended)
-        return cls(np.cumsum(begun) > first, first, base, shift)
-
-
-class KeyRanges(NamedTuple):
-    """Some ranges of keys (ascending, ends inclusive, none touches another), and the scores between which they lie.
-
-    Scores can be compared with `lowest` and `highest` before they have keys. Where ranges lie far apart, there are
-    `cells`. No score has the key of −0; the last key stands for +inf.
-    """
-
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
-    lowest: np.float64
-    highest: np.float64
-    cells: KeyCells | None
-
-    @classmethod
-    def of(cls, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> KeyRanges:
-        """Ranges, with those that touch made one."""
-        if len(low) > 1:
-            apart = high[:-1] + np.uint64(1) != low[1:]
-            low, high = low[np.concatenate(([True], apart))], high[np.concatenate((apart, [True]))]
-        ends = np.array([low[0], high[-1] - np.uint64(high[-1] == KEY_OF_MINUS_ZERO)])
-        lowest, highest = scores_of_keys(ends)
-        low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
-        width = (high - low).sum(dtype=np.float64) + len(low)
-        cells = KeyCells.of(low, high) if len(low) > 1 and float(high[-1] - low[0]) > LOOSE * width else None
-        return cls(low, high, lowest, INF if highest == LARGEST else highest, cells)
-
-    def singles(self) -> tuple[np.float32, np.float32]:
-        """Lowest and highest float32 score between the ends; +inf counts as the largest other one.
-
-        >>> KeyRanges.of(*ordered_keys(np.array([[0.1], [0.5]]))).singles()
-        (np.float32(0.1), np.float32(0.5))
-        """
-        with np.errstate(over="ignore"):
-            low, high = np.float32(self.lowest), np.float32(self.highest)
-        low = low if low >= self.lowest else np.nextafter(low, np.float32(np.inf))
-        high = high if high <= self.highest else np.nextafter(high, np.float32(-np.inf))
-        if low == np.inf:  # above all of them
-            return np.float32(np.nan), np.float32(np.nan)
-        return low, np.float32(np.inf) if high == np.finfo(np.float32).max else high
 
 
 class NumpyKernels(Kernels):
@@ -658,7 +507,7 @@ def compiled() -> Kernels | None:
 
 def available(rows: int, settings: Settings) -> Kernels:
     """Kernels for so many rows: the compiled ones if they are loaded, or asked for by the settings."""
-    if (module := _compiled_module(settings)) is not None:
+    if (module := compiled_module(settings)) is not None:
         kernels: Kernels = module.CompiledKernels(waits=settings.kernels == "compiled")
         return kernels
     if settings.kernels is None:
@@ -668,132 +517,14 @@ def available(rows: int, settings: Settings) -> Kernels:
 
 def compiled_judge(settings: Settings) -> Callable[..., Any] | None:
     """The compiled judge of `rules`, if it is loaded, or asked for by the settings."""
-    module = _compiled_module(settings)
+    module = compiled_module(settings)
     return None if module is None else module.judge
 
 
-def _compiled_module(settings: Settings) -> ModuleType | None:
+def compiled_module(settings: Settings) -> ModuleType | None:
+    """The compiled kernels, if they are loaded, or asked for by the settings."""
     if settings.kernels == "numpy":
         return None
     if settings.kernels == "compiled" and LOADING.module is None and has_numba():
         return LOADING.load()
     return LOADING.module
-
-
-# --- Rows that are drawn again ---------------------------------------------------------------------------------------
-
-PIECE_ROWS = 64
-"""A cell of more rows is drawn in pieces of so many."""
-
-LEVELS = 256
-"""Entries of a table: Poisson numbers of mean `PIECE_ROWS` are smaller, and the leading 8 bits of a uniform random
-number say from which one on to look."""
-
-
-class DrawnCells(NamedTuple):
-    """Cells of rows from which rows are drawn with replacement, as Poisson numbers first.
-
-    Attributes
-    ----------
-    pieces, filled
-        How many Poisson numbers there are: one for every cell that has rows, and one more for every `PIECE_ROWS` of
-        further rows; and how many cells have rows.
-    size, cell
-        The rows of each piece, and its cell: first a piece of each cell, then the others, cell by cell.
-    cell_of
-        The cell of each row.
-    cumulated
-        Shape (`PIECE_ROWS` + 1, `LEVELS`): by the rows of a piece, the probabilities of 0, of at most 1, and so on.
-    guide
-        Of the same shape: how many of these are at most i / `LEVELS`.
-    """
-
-    pieces: int
-    filled: int
-    size: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    cell_of: NDArray[np.int64]
-    cumulated: NDArray[np.float64]
-    guide: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, rows: NDArray[np.int64], rate: float) -> DrawnCells:
-        """Cells of so many rows each, whose Poisson numbers have `rate` times these rows as means."""
-        filled = np.flatnonzero(rows)
-        more = (rows - 1) // PIECE_ROWS
-        cell = np.concatenate((filled, np.repeat(filled, more[filled])))
-        size = np.full(len(cell), PIECE_ROWS)
-        size[: len(filled)] = (rows - PIECE_ROWS * more)[filled]
-        means = rate * np.arange(PIECE_ROWS + 1)
-        factors = np.divide.outer(means, np.arange(1, LEVELS))
-        chances = np.concatenate((np.ones((len(means), 1)), factors.cumprod(axis=1)), axis=1) * np.exp(-means)[:, None]
-        cumulated = chances.cumsum(axis=1)
-        cumulated[:, -1] = INF  # every number ends there
-        steps = np.arange(LEVELS) / LEVELS
-        guide = np.array([one.searchsorted(steps, side="right") for one in cumulated])
-        return cls(len(cell), len(filled), size, cell, np.repeat(np.arange(len(rows)), rows), cumulated, guide)
-
-
-def draw_counts(
-    drawn: DrawnCells, uniforms: NDArray[np.float64], counts: NDArray[np.int64], settings: Settings
-) -> NDArray[np.int64]:
-    """Write how many rows are drawn from each cell to `counts`, of shape (resamples, cells).
-
-    Each resample has a row of uniform random numbers: one for every piece, and some more for the rows that are missing,
-    which are drawn one by one. Returns how many these are. Where the random numbers do not suffice for them, or there
-    are too many rows already, none is added.
-    """
-    module = _compiled_module(settings)
-    found = None if module is None else module.draw_counts(drawn, uniforms, counts, settings.kernels == "compiled")
-    return draw_counts_in_numpy(drawn, uniforms, counts) if found is None else found
-
-
-NUMBERS_AT_ONCE = 1 << 15
-"""Random numbers that NumPy turns into counts at once: so few stay in cache."""
-
-
-def draw_counts_in_numpy(
-    drawn: DrawnCells, uniforms: NDArray[np.float64], counts: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """`draw_counts` in NumPy."""
-    counts[:] = 0
-    missing = np.empty(len(uniforms), dtype=np.int64)
-    at_once = max(1, NUMBERS_AT_ONCE // uniforms.shape[1])
-    tables, (first_cells, more_cells) = drawn.size * LEVELS, np.split(drawn.cell, [drawn.filled])
-    starts = run_starts(more_cells)
-    for first in range(0, len(uniforms), at_once):
-        part = slice(first, first + at_once)
-        number = _poisson_numbers(drawn, uniforms[part, : drawn.pieces], tables)
-        missing[part] = len(drawn.cell_of) - number.sum(axis=1)
-        counts[part, first_cells] = number[:, : drawn.filled]
-        if len(starts):
-            counts[part, more_cells[starts]] += np.add.reduceat(number[:, drawn.filled :], starts, axis=1)
-        _add_missing(drawn, uniforms[part, drawn.pieces :], missing[part], counts[part])
-    return missing
-
-
-def _poisson_numbers(drawn: DrawnCells, uniforms: NDArray[np.float64], tables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of each piece, in each resample: how many of its table's probabilities its random number reaches."""
-    place = (uniforms * LEVELS).astype(np.intp)
-    place += tables
-    place = drawn.guide.take(place)
-    place += tables
-    few = np.flatnonzero(uniforms >= drawn.cumulated.take(place))
-    some, high = place.take(few), uniforms.take(few)
-    reached = np.ones(len(some), dtype=bool)
-    while reached.any():
-        some += reached
-        reached = high >= drawn.cumulated.take(some)
-    place.reshape(-1)[few] = some
-    place -= tables
-    return place
-
-
-def _add_missing(
-    drawn: DrawnCells, uniforms: NDArray[np.float64], missing: NDArray[np.int64], counts: NDArray[np.int64]
-) -> None:
-    """Add the rows that are missing in each resample, if there are random numbers for them."""
-    used = np.arange(uniforms.shape[1]) < np.where(missing <= uniforms.shape[1], missing, 0)[:, None]
-    cells = drawn.cell_of.take((uniforms[used] * len(drawn.cell_of)).astype(np.intp))
-    cells += np.repeat(np.arange(len(counts)) * counts.shape[1], np.count_nonzero(used, axis=1))
-    np.add.at(counts.reshape(-1), cells, np.int64(1))

@@ -13,9 +13,10 @@ import numpy as np
 
 from surecut._inputs import as_doubles, require_no_nan
 from surecut._labels import Labels
+from surecut.core.bins import KeyRanges, are_tied, first_bins
 from surecut.core.counts import Counts, Parts
 from surecut.core.entries import Entries
-from surecut.core.kernels import NO_BINS, NONE, SEVERAL, Kernels, KeyRanges, are_tied, available, first_bins
+from surecut.core.kernels import NO_BINS, NONE, SEVERAL, Kernels, available
 from surecut.core.keys import ordered_keys
 from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally, tally_rows

@@ -36,9 +36,9 @@ from surecut._labels import (
 from surecut._missing import Missing
 from surecut._plurals import all_of
 from surecut.core import kernels
+from surecut.core.bins import KeyRanges, first_bins
 from surecut.core.counts import Counts, Parts, RowMarks
 from surecut.core.entries import Entries
-from surecut.core.kernels import KeyRanges, first_bins
 from surecut.core.keys import ordered_keys, scores_of_keys
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import settings
@@ -54,7 +54,8 @@ from surecut.sources.rows import NO_WEIGHTS, FoundRows, Histogram, KeptRows, Row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.kernels import FirstBins, Kernels
+    from surecut.core.bins import FirstBins
+    from surecut.core.kernels import Kernels
     from surecut.core.rules import Objective
 
 EVERY_KEY = np.zeros(1, dtype=np.uint64), np.full(1, np.iinfo(np.uint64).max)

@@ -15,8 +15,9 @@ from surecut._inputs import DROP_OR_FILL, as_doubles, require_no_nan
 from surecut._labels import LabelRule, Labels
 from surecut._matrices import is_sparse
 from surecut.confusion import Confusion, joined
+from surecut.core.bins import FirstBins, KeyRanges, first_bins
 from surecut.core.entries import Entries, both_classes
-from surecut.core.kernels import Buffers, FirstBins, Kernels, KeyRanges, available, first_bins
+from surecut.core.kernels import Buffers, Kernels, available
 from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
 from surecut.core.rules import placed_columns

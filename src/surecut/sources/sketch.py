@@ -23,10 +23,10 @@ from surecut._labels import as_labels
 from surecut._plurals import counted
 from surecut.constraints import ConstraintLike, listed, parse_constraints
 from surecut.core import kernels, rules
+from surecut.core.bins import FirstBins
 from surecut.core.candidates import Candidates, Hull, cut_of, hull_of
 from surecut.core.counts import Counts
 from surecut.core.entries import Entries
-from surecut.core.kernels import FirstBins
 from surecut.core.keys import LARGEST_FINITE
 from surecut.core.memory import Counted
 from surecut.core.rules import Objective
