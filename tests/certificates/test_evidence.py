@@ -103,3 +103,16 @@ def test_every_method_takes_one_label_and_many(samples, method):
     for tune, rows in ((tune_threshold, [column(some) for some in samples]), (tune_thresholds, samples)):
         found = certify(tune(*rows[0]), *rows[1], method=method, resamples=100)
         assert (found.method, found.lower < found.value < found.upper) == (method, True)
+
+
+def test_rows_beside_their_tally_are_refused_for_one_label_and_for_many(samples):
+    """Which of the two should certify could not be known."""
+    rows = samples[1]
+    tally = [ScoreTally.from_scores(truth, scores) for truth, scores in zip(rows[0].T, rows[1].T, strict=True)]
+    for cut, given, counted in (
+        (tune_threshold(*column(samples[0])), column(rows), tally[0]),
+        (tune_thresholds(*samples[0]), rows, tally),
+    ):
+        for some in ({"y_true": given[0], "y_score": given[1]}, {"y_score": given[1]}):
+            with pytest.raises(ValueError, match="pass either rows or their tally, not both"):
+                certify(cut, **some, tally=counted)

@@ -73,7 +73,7 @@ class TestAtAThreshold:
     def test_neither_blocks_nor_cores_change_anything(self, tuned, other, block, monkeypatch):
         expected = certify(tune_threshold(*tuned), *other)
         monkeypatch.setattr(module, "BLOCK", block)
-        with using(cores=3, rows_per_worker=10_000):
+        with using(cores=3, rows_per_worker=10_000, compiled_rows_per_worker=10_000):
             assert certify(tune_threshold(*tuned), *other) == expected
 
 

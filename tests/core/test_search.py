@@ -112,7 +112,7 @@ def test_every_setting_of_the_search_is_made_small(small_settings):
     """A setting that the tests do not know would leave the search of a few rows without work."""
     source = inspect.getsource(rows) + inspect.getsource(arrays)
     read = set(re.findall(r"settings\.([a-z_]+)", source)) & set(Settings.__dataclass_fields__)
-    about_threads = {"blocks_at_once", "rows_per_worker"}
+    about_threads = {"blocks_at_once", "rows_per_worker", "compiled_rows_per_worker"}
     assert read - about_threads == set(small_settings)
 
 

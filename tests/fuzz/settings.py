@@ -21,6 +21,7 @@ def draw_settings(random: np.random.Generator, *parts: str) -> Settings:
 
     # Starting threads takes longer than the rows need; now and then they are started all the same.
     settings: Settings = {"cores": one_of(1, 1, 1, 1, 2), "rows_per_worker": one_of(8, 1 << 19)}
+    settings["compiled_rows_per_worker"] = settings["rows_per_worker"]
     settings["group"] = one_of(2, 4, 64)
     if "search" in parts:
         settings |= {

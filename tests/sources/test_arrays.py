@@ -20,7 +20,9 @@ def source(request, kernels_name):
     scores = generator.integers(-40, 40, 300) / 8
     labels = Labels(generator.random(300) < 0.4, np.True_, np.False_)
     weights = generator.integers(0, 3, 300).astype(float) if request.param == "weighted" else None
-    with using(kernels=kernels_name, block=7, blocks_at_once=1, cores=2, rows_per_worker=200):
+    with using(
+        kernels=kernels_name, block=7, blocks_at_once=1, cores=2, rows_per_worker=200, compiled_rows_per_worker=200
+    ):
         source = ArraySource(scores, labels, weights)
     assert (source.workers, source.rows_at_once) == (2, 7)
     return source

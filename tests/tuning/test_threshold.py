@@ -209,7 +209,7 @@ labels = (random.random(500_000) < 1 / (1 + np.exp(2 - 2 * scores))).astype(int)
 
 def tuned():
     # so few rows are shared out among threads
-    with using(kernels="compiled", cores=4, rows_per_worker=1 << 14):
+    with using(kernels="compiled", cores=4, compiled_rows_per_worker=1 << 14):
         return tune_threshold(labels, scores).to_dict()
 
 def child(queue):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Decision = Cut | MultilabelCut
 
 GROUPS_NEED_ROWS = "groups need the rows themselves: pass y_true and y_score, not a tally"
+ROWS_AND_TALLY = "pass either rows or their tally, not both"
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,8 @@ def evidence_of(
     if tally is not None:
         if groups is not None or by is not None:
             raise ValueError(GROUPS_NEED_ROWS)
+        if y_true is not None or y_score is not None or sample_weight is not None:
+            raise ValueError(ROWS_AND_TALLY)
         return _of_tallies(cut, asked, list(cast("Sequence[ScoreTally]", tally)))
     if y_true is None or y_score is None:
         raise ValueError(f"method={asked.method!r} needs rows: pass Y_true and Y_score")
@@ -257,7 +260,7 @@ def _of_one_label(
     elif not isinstance(tally, ScoreTally):
         raise ValueError("a cut of one label has one tally")
     elif y_true is not None or y_score is not None or sample_weight is not None:
-        raise ValueError("pass either rows or their tally, not both")
+        raise ValueError(ROWS_AND_TALLY)
     else:
         compared = counts = tally
     if cut.prior_given and counts.given_prior is None:

@@ -164,7 +164,7 @@ class HeldOutRows:
 
     def _on_all_cores(self, work: Callable[[range], Any]) -> list[Any]:
         """Run `work` on shares of the rows, in their order."""
-        workers = settings().workers(len(self.scores))
+        workers = settings().workers(len(self.scores), self._kernels.reads_once)
         ends = [len(self.scores) * share // workers for share in range(workers + 1)]
         return on_each(work, [range(*pair) for pair in itertools.pairwise(ends)], workers)
 

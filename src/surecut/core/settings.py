@@ -25,8 +25,8 @@ class Settings:
     block, blocks_at_once
         Rows that a kernel reads at once, so few that converted scores stay in cache; and how many such blocks are read
         as one where nothing has to be converted.
-    rows_per_worker
-        Fewer rows are not worth another thread, whose memory is new.
+    rows_per_worker, compiled_rows_per_worker
+        Fewer rows are not worth another thread, whose memory is new: rows that NumPy reads, and that compiled loops do.
     sort_below
         Fewer rows than this are sorted; a search would not be faster.
     first_bits
@@ -83,7 +83,8 @@ class Settings:
     compile_after: int = 15_000_000
     block: int = 1 << 17
     blocks_at_once: int = 4
-    rows_per_worker: int = 3 << 19
+    rows_per_worker: int = 1 << 19
+    compiled_rows_per_worker: int = 3 << 19
     sort_below: int = 30_000
     first_bits: int = 15
     group: int = 64
@@ -127,9 +128,11 @@ class Settings:
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
 
-    def workers(self, rows: int) -> int:
-        """How many threads are worth starting for so many rows."""
-        return min(self.available_cores, 1 + rows // self.rows_per_worker)
+    def workers(self, rows: int, compiled: bool) -> int:
+        """How many threads are worth starting for so many rows, read by compiled loops or by NumPy."""
+        return min(
+            self.available_cores, 1 + rows // (self.compiled_rows_per_worker if compiled else self.rows_per_worker)
+        )
 
 
 _CURRENT: ContextVar[Settings] = ContextVar("surecut_settings", default=Settings())  # noqa: B039  # it is frozen

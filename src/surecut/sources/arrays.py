@@ -50,7 +50,7 @@ class ArraySource(RowSource):
     @cached_property
     def workers(self) -> int:
         """The threads that read rows."""
-        return min(self.settings.workers(self.scores.size), len(self.scores))
+        return min(self.settings.workers(self.scores.size, self.kernels.reads_once), len(self.scores))
 
     @property
     def weighted(self) -> bool:
