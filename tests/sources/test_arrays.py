@@ -94,3 +94,18 @@ def test_the_first_pass_finds_what_may_not_be_there(at, searching):
         labels[at], scores[at] = was, np.nan
         with pytest.raises(ValueError, match="NaN"):
             tune_threshold(labels, scores)
+
+
+def test_weights_are_added_up_in_one_order_whatever_reads_them():
+    """A process may begin with NumPy and go on with compiled loops: to the last digit the same."""
+    pytest.importorskip("numba")
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        scores, labels = generator.random(4000).round(1), generator.random(4000) < 0.3
+        found = []
+        for kernels in ("numpy", "compiled"):
+            with using(kernels=kernels, cores=4, rows_per_worker=900, compiled_rows_per_worker=3000, sort_below=0):
+                weights = np.random.default_rng(seed).random(4000)
+                found.append(tune_threshold(labels, scores, metric="f1", sample_weight=weights))
+        assert found[0].value == found[1].value
+        assert repr(found[0].confusion) == repr(found[1].confusion)

@@ -114,8 +114,9 @@ def table(kind, rows=3000):
     label[group == 5] = 1
     if kind == "int16":
         score = np.round(100 * score)
-    elif kind == "infinite":
-        score, kind = np.where(np.abs(score) > 2, np.copysign(np.inf, score), score), "float64"
+    elif kind.startswith("infinite"):
+        score = np.where(np.abs(score) > 2, np.copysign(np.inf, score), score)
+        kind = kind.removeprefix("infinite ")
     elif kind == "tied":
         score, kind = np.round(score, 1), "float64"
     frame = pd.DataFrame({"group": group, "score": score.astype(kind), "label": label})
@@ -126,7 +127,7 @@ def table(kind, rows=3000):
 IN_BINS = {"binned_rows": 0, "binned_size": 0, "label_bits": 3, "label_group": 2, "labels_at_once": 7}
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "int16", "infinite", "tied"])
+@pytest.mark.parametrize("kind", ["float64", "float32", "int16", "infinite float64", "infinite float32", "tied"])
 @pytest.mark.parametrize("sizes", [{"batch": 100}, IN_BINS, IN_BINS | {"kernels": "numpy"}, {"entries_at_once": 64}])
 @pytest.mark.parametrize("options", [{}, {"weight": "weight"}, {"average": "micro"}, {"metric": "mcc"}], ids=str)
 def test_rows_in_memory_give_the_cuts_that_the_engine_gives(kind, sizes, options):
@@ -147,7 +148,7 @@ def test_rows_in_memory_give_the_cuts_that_the_engine_gives(kind, sizes, options
     assert cut.shared_threshold == expected.shared_threshold
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "int16", "infinite", "tied"])
+@pytest.mark.parametrize("kind", ["float64", "float32", "int16", "infinite float64", "infinite float32", "tied"])
 def test_rows_in_memory_give_each_group_the_cut_of_its_rows(kind):
     frame = table(kind)
     cut = tune_frame(frame, label="label", score="score", by="group")

@@ -159,8 +159,9 @@ class KeyRanges(NamedTuple):
     def singles(self) -> tuple[np.float32, np.float32]:
         """Lowest and highest float32 score between the ends; +inf counts as the largest other one.
 
-        >>> KeyRanges.of(*ordered_keys(np.array([[0.1], [0.5]]))).singles()
-        (np.float32(0.1), np.float32(0.5))
+        >>> from surecut.core.keys import ordered_keys
+        >>> [float(end) for end in KeyRanges.of(*ordered_keys(np.array([[0.25], [0.5]]))).singles()]
+        [0.25, 0.5]
         """
         with np.errstate(over="ignore"):
             low, high = np.float32(self.lowest), np.float32(self.highest)

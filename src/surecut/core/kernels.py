@@ -177,7 +177,8 @@ class Kernels(ABC):
 
     reads_once: bool
     buffers = Buffers()
-    """Of all kernels: what a call has written to them, no later one needs."""
+    """Of all kernels. Whoever keeps a view of one from call to call (sorted or binned columns, converted scores) is
+    done with it before its thread asks for that buffer again: a block of columns is tuned before the next is read."""
 
     def doubles(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """Scores as float64 without gaps; converted ones stand in this thread's buffer until it converts others."""
@@ -221,7 +222,7 @@ class Kernels(ABC):
 
     @abstractmethod
     def sorted_rows(self, bits: Any, labels: Any, positive: Any, negative: Any) -> SortedRows:
-        """Rows without weights by distinct score."""
+        """Rows without weights by distinct score; `bits` are of float64."""
 
     @abstractmethod
     def inside(self, bits: Any, labels: Any, weights: Any, positive: Any, ranges: KeyRanges) -> tuple[Any, Any, Any]:
@@ -314,7 +315,7 @@ class NumpyKernels(Kernels):
         nans = int(np.count_nonzero(np.isnan(bits.view(np.float64))))
         if len(weights):
             bits, is_positive, weights = _drop_absent(weights, bits, is_positive)
-        part, other, classes = (self.buffers.array(name, len(bits), np.int64) for name in ("part", "other", "classes"))
+        part, other, classes = (self.buffers.array(name, len(bits), np.int64) for name in ("part", "other", "class"))
         np.copyto(classes, is_positive)
         has_signs = bits.min(initial=0) < 0
         magnitude = np.bitwise_and(bits, MAGNITUDE, out=part) if has_signs else bits

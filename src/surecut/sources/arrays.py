@@ -83,7 +83,10 @@ class ArraySource(RowSource):
         """All rows by distinct score."""
         scores, labels = as_doubles(self.scores), self.labels
         found = self.kernels.sorted_rows(
-            scores.reshape(-1).view(np.int64), labels.codes.reshape(-1), labels.positive, labels.negative
+            scores.reshape(-1).view(np.int64),
+            np.ascontiguousarray(labels.codes).reshape(-1),
+            labels.positive,
+            labels.negative,
         )
         if found.invalid:
             labels.check()
@@ -195,10 +198,11 @@ class ArraySource(RowSource):
         """Run `work` on as many shares of the blocks as there are workers.
 
         Whoever is free takes the next block; but weights, whose sums are rounded, are added up in the same order every
-        time.
+        time, whether loops are compiled or not.
         """
         if self.weighted:
-            ends = [round(len(self) * share / self.workers) for share in range(self.workers + 1)]
+            number = min(self.settings.workers(self.scores.size, compiled=False), len(self))
+            ends = [round(len(self) * share / number) for share in range(number + 1)]
             shares: list[Iterator[slice]] = [
                 _blocks(start, end, self.rows_at_once) for start, end in itertools.pairwise(ends)
             ]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from surecut._inputs import LARGEST_EXACT_INTEGER
+from surecut._inputs import LARGEST_EXACT_INTEGER, as_doubles
 from surecut._labels import LISTED, LabelKind, LabelRule, as_written, wrong_type
 from surecut._missing import Missing
 from surecut._plurals import all_of, counted
@@ -631,8 +631,9 @@ class EngineGroups(LabelSource):
         with self._numbered() as stream:
             for batch in stream:
                 place, scores, _ = self._columns(batch)
+                scores = as_doubles(scores.astype(self.dtype, copy=False))  # +inf is the largest float of its dtype
                 group, is_positive = place >> 1, place % 2 == 1
-                np.add.at(sums, group, row_marks(np.ascontiguousarray(scores).view(np.int64), is_positive))
+                np.add.at(sums, group, row_marks(scores.view(np.int64), is_positive))
                 for one in np.intersect1d(chosen, group).tolist():
                     own, so_far = group == one, kept[one]
                     kept[one] = RowSample.of_stream(

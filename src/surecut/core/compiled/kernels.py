@@ -268,7 +268,7 @@ class CompiledKernels(Kernels):
         return binned, self._collected(scores, none, binned[-3], *wanted, 0)
 
     def _column(self, rows: int) -> tuple[Any, ...]:
-        doubles = self.buffers.array("doubles", rows, np.float64)
+        doubles = self.buffers.array("column", rows, np.float64)
         return doubles, doubles.view(np.int64), self.buffers.array("classes", rows, np.bool_)
 
     def _edges(self, rows: int) -> tuple[Any, ...]:
