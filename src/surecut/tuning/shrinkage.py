@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.metrics import Metric
-    from surecut.tuning.calibration import Calibration, Groups
+    from surecut.calibration.curves import Calibration, Groups
 
 GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 """The κ that `"auto"` weighs."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surecut.core.keys import scores_of_keys
-from surecut.tuning.corrections import Atoms, Correction, corrections
+from surecut.calibration.corrections import Atoms, Correction, corrections
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from surecut.tuning.corrections import CHANGES, Atoms, Correction, corrections
+from surecut.calibration.corrections import CHANGES, Atoms, Correction, corrections
 
 
 def some_atoms(random, size):

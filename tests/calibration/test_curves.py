@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from surecut.sources.matrices import label_source
-from surecut.tuning.calibration import Groups, calibrate, group_edges, grouped
+from surecut.calibration.curves import Groups, calibrate, group_edges, grouped
 
 
 def test_rows_of_one_score_are_never_in_two_groups():

@@ -1,0 +1,1 @@
+"""Calibration of scores on validation rows: `curves` of many labels, and `corrections` where rows reject a curve."""
