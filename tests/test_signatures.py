@@ -73,6 +73,7 @@ THE_TALLYS = "the tally was made with it"
 NO_CUT = "rows are counted, and no cut is asked for"
 NOTHING_RANDOM = "nothing is drawn at random"
 PROMISES = "rows that depend on each other matter to promises on held-out rows: certify"
+UNWEIGHTED = "matrices and tallies promise something of rows without weights only; long tables take weights='counts'"
 COUNTED = dict.fromkeys(
     ["metric", "average", "weights", "constraint", "confidence", "prior", "shrinkage", "zero_division", "random_state"],
     NO_CUT,
@@ -89,7 +90,7 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "tune_thresholds": {
         "by": "the columns are the labels",
-        "weights": "nothing is promised of many labels while they are tuned",
+        "weights": UNWEIGHTED,
         "groups": PROMISES,
         "random_state": NOTHING_RANDOM,
     },
@@ -113,10 +114,9 @@ ABSENT: dict[str, dict[str, str]] = {
     "tune_tallies": {
         "by": "there is a tally of each label",
         "sample_weight": THE_TALLYS,
-        "weights": "nothing is promised of many labels while they are tuned",
+        "weights": UNWEIGHTED,
         "groups": PROMISES,
         "pos_label": THE_TALLYS,
-        "confidence": "it is for one cut",
         "prior": "it is for one cut",
         "zero_division": "tallies have no samples average",
         "missing": THE_TALLYS,
@@ -291,7 +291,8 @@ CONFLICTS: list[tuple[list[str], dict[str, Any], str]] = [
     (ONE + MANY, {"constraint": "precision"}, "expected a constraint like"),
     (ONE[:3] + MANY[:2], {"metric": []}, "empty list"),
     (ONE[:1] + MANY, {"average": "mean"}, "average= must be one of"),
-    (MANY, {"confidence": 0.9}, "confidence= is for one cut"),
+    (MANY, {"confidence": 0.9}, "confidence= of many labels is for constraints"),
+    (MANY, {"confidence": 0.9, "constraint": "recall>=0.5", "average": "micro"}, "needs a cut of each label"),
     (MANY, {"prior": 0.9}, "prior= is for one cut"),
     (ONE[:1] + MANY[::2], {"average": "samples", "constraint": "recall>=0.5"}, "'samples' cannot be tuned under"),
     (ONE[:1] + MANY[::2], {"average": "samples", "shrinkage": "auto"}, "'samples' cannot be tuned with"),

@@ -238,9 +238,9 @@ class CertificateDisplay:
         For a cut that was tuned on other rows these rows are kept aside, and the certificate is the sharper
         ``"holdout"``. `weights` and `held_out` are those of `certify`.
         """
+        from surecut.certificates.bands import curve_band
         from surecut.certificates.certifying import certify
         from surecut.certificates.held_out import rows_tuned
-        from surecut.certificates.uniform import curve_band
         from surecut.overlap import Overlap
 
         if cut is None:

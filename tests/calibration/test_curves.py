@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from surecut.sources.matrices import label_source
 from surecut.calibration.curves import Groups, calibrate, group_edges, grouped
+from surecut.sources.matrices import label_source
 
 
 def test_rows_of_one_score_are_never_in_two_groups():

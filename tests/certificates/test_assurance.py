@@ -6,11 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from surecut import Cut, InfeasibleError, ScoreTally, certify, get_metric, tune_threshold
-from surecut.certificates.assurance import _nested_share, _ranks, assured_cut
-from surecut.certificates.limits import row_worth
+from surecut.certificates.assurance import assured_cut
 from surecut.certificates.priors import at_prior
+from surecut.certificates.quantities import nested_share
+from surecut.confusion import Confusion
 from surecut.constraints import parse_constraints
 
 
@@ -68,7 +70,7 @@ def test_the_constraint_holds_at_a_prior_that_was_given(constraint):
     metric = get_metric("precision" if constraint.startswith("recall") else "recall")
     for _ in range(10):
         tally = ScoreTally.from_scores(*draw(rng, 3000)).with_prior(0.08)
-        cut = assured_cut(tally, metric, (parsed,), 0.95)
+        cut = assured_cut(tally.candidates, metric, (parsed,), 0.999)
         assert parsed.is_met(at_prior(truth.confusion_at(cut.threshold), truth.given_prior))
         promise = certify(cut, tally=tally, method="uniform").constraints[0]
         value = float(parsed.quantity.evaluate(at_prior(tally.confusion_at(cut.threshold), tally.given_prior)))
@@ -111,6 +113,8 @@ def test_what_cannot_be_promised_is_an_error():
         tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
     with pytest.raises(InfeasibleError, match="all of them for none"):
         tune_threshold(y, score, constraint=["recall>=0.85", "specificity>=0.85"], confidence=0.95)
+    with pytest.raises(InfeasibleError, match=r"all of them at once: where they come closest, precision is at least 0"):
+        tune_threshold(y, score, constraint=["recall>=0.85", "precision>=0.85"], confidence=0.95)
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         tune_threshold(y, score, constraint="recall>=0.5", confidence=95)
     with pytest.raises(ValueError, match="not numbers of rows"):
@@ -131,18 +135,69 @@ def test_what_cannot_be_promised_is_an_error():
 )
 def test_shares_of_nested_sets_are_known_as_such(constraint, classes, predicted):
     (parsed,) = parse_constraints(constraint)
-    found, is_predicted = _nested_share(*row_worth(parsed.quantity))
-    assert (found.tolist(), is_predicted) == (classes, predicted)
+    found = nested_share(parsed.quantity)
+    assert ([found.negatives, found.positives], found.predicted) == (classes, predicted)
 
 
 def test_other_quantities_are_not():
     for constraint in ("f1>=0.5", "accuracy>=0.5", "false_omission_rate<=0.1"):
         (parsed,) = parse_constraints(constraint)
-        assert _nested_share(*row_worth(parsed.quantity)) is None
+        assert nested_share(parsed.quantity) is None
 
 
-def test_huge_counts_are_judged_at_some_thousands_of_ranks():
-    assert len(_ranks(2**53)) < 10_000
+@pytest.mark.parametrize(
+    ("constraint", "met_above"),
+    [("recall>=0.8", False), ("fnr<=0.2", False), ("fpr<=0.1", True), ("specificity>=0.9", True)],
+)
+def test_one_limit_serves_all_thresholds_of_a_nested_quantity(constraint, met_above):
+    """A threshold that breaks the constraint passes only if the last one that does passes too: enumerated there."""
+    (parsed,) = parse_constraints(constraint)
+    share = nested_share(parsed.quantity)
+    assert share.met_above(parsed.sense) == met_above
+    rows, error = 60, 0.1
+    wrong = parsed.level if parsed.sense == "<=" else 1 - parsed.level  # of the rows that should not be there
+    errors = np.arange(rows + 1)
+    mass = stats.binom.pmf(errors, rows, wrong)
+    positives, other = (errors, rows - errors) if share.predicted == (parsed.sense == "<=") else (rows - errors, errors)
+    zero = np.zeros(rows + 1, dtype=int)
+    cells = (positives, zero, other, zero) if share.positives else (zero, positives, zero, other)
+
+    def probability(error):
+        return mass[parsed.allows(share.limits(Confusion(*cells), parsed.sense, error, None))].sum()
+
+    assert error / 4 < probability(error) <= error
+    assert probability(2 * error) > error  # the check can fail
+
+
+def test_constraints_that_are_met_the_same_way_do_not_share_the_error():
+    y, score = draw(np.random.default_rng(3), 2000)
+    options = {"metric": "recall", "confidence": 0.9}
+    one = tune_threshold(y, score, constraint="fpr<=0.1", **options)
+    both = tune_threshold(y, score, constraint=["fpr<=0.1", "predicted_positive_rate<=0.9"], **options)
+    opposite = tune_threshold(y, score, constraint=["fpr<=0.1", "recall>=0.05"], **options)
+    assert one.threshold == both.threshold < opposite.threshold
+
+
+def test_equal_rows_give_equal_cuts_whatever_their_order():
+    y, score = draw(np.random.default_rng(3), 1000)
+    options = {"metric": "recall", "constraint": "precision>=0.6", "confidence": 0.9}
+    order = np.random.default_rng(4).permutation(1000)
+    assert tune_threshold(y, score, **options) == tune_threshold(y[order], score[order], **options)
+
+
+def test_infinite_scores_can_be_promised():
+    y, score = draw(np.random.default_rng(3), 2000)
+    score = np.where(score > 0.8, np.inf, np.where(score < 0.05, -np.inf, score))
+    for constraint, metric in (
+        ("precision>=0.6", "recall"),
+        ("accuracy>=0.6", "accuracy"),
+        ("recall>=0.9", "precision"),
+    ):
+        cut = tune_threshold(y, score, metric=metric, constraint=constraint, confidence=0.9)
+        assert cut.predict(score).sum() == cut.confusion.predicted_positives
+
+
+def test_huge_counts_can_be_promised():
     y, score = draw(np.random.default_rng(0), 600)
     options = {"weights": "counts", "confidence": 0.9, "constraint": "precision>=0.5"}
     cut = tune_threshold(y, score, sample_weight=np.full(600, 1e12), **options)

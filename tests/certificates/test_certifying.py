@@ -279,10 +279,10 @@ def test_many_thresholds_are_bounded_in_blocks(samples, monkeypatch):
     import surecut.certificates.uniform as module
 
     tally = ScoreTally.from_scores(*samples[1])
-    confusion = tally.confusion_at(tally.best_cut("f1").threshold)
-    whole = uniform_limits(FBeta(1), tally, confusion, 0.05)
+    threshold = tally.best_cut("f1").threshold
+    whole = uniform_limits(FBeta(1), tally, threshold, 0.05)
     monkeypatch.setattr(module, "THRESHOLDS", 200)
-    blocks = uniform_limits(FBeta(1), tally, confusion, 0.05)
+    blocks = uniform_limits(FBeta(1), tally, threshold, 0.05)
     assert blocks[:2] == whole[:2]
     assert whole[2] <= blocks[2] < whole[2] + 0.05
 

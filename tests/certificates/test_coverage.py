@@ -76,7 +76,7 @@ def test_uniform_keeps_its_promise_on_the_tuning_rows(name, population):
         tally = draw(rng, population, 200)
         cut = tally.best_cut(metric)
         actual = truth(metric, population, cut.threshold)
-        lower, upper, regret = uniform_limits(metric, tally, tally.confusion_at(cut.threshold), ERROR)
+        lower, upper, regret = uniform_limits(metric, tally, cut.threshold, ERROR)
         below, above, regrets = below + (lower > actual), above + (upper < actual), regrets + (best - actual > regret)
     assert max(below, above, regrets) <= most_failures(repetitions)
 
@@ -100,9 +100,8 @@ def test_the_regret_of_any_cut_of_a_large_sample_is_bounded_closely(name, thresh
     metric, score = metric_of(name), population[0]
     best = max(truth(metric, population, one) for one in score)
     tally = draw(np.random.default_rng(4), population, 200_000)
-    at = tally.confusion[int(np.searchsorted(-tally.scores, -threshold, side="right"))]
     actual = best - truth(metric, population, threshold)
-    _, _, regret = uniform_limits(metric, tally, at, ERROR)
+    _, _, regret = uniform_limits(metric, tally, threshold, ERROR)
     scale = abs(best) + abs(truth(metric, population, 2.0))
     assert actual <= regret <= actual + 0.08 * scale
 
@@ -111,8 +110,7 @@ def test_the_regret_bound_falls_faster_than_the_bands(population):
     bounds = {}
     for rows in (4_000, 256_000):
         tally = draw(np.random.default_rng(5), population, rows)
-        at_best = tally.confusion_at(tally.best_cut("am").threshold)
-        bounds[rows] = uniform_limits(get_metric("am"), tally, at_best, ERROR)[2]
+        bounds[rows] = uniform_limits(get_metric("am"), tally, tally.best_cut("am").threshold, ERROR)[2]
     assert bounds[256_000] < bounds[4_000] / 8 * 0.75  # by 1/√n it would be an eighth
 
 

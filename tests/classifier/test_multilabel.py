@@ -188,5 +188,5 @@ def test_what_does_not_fit_is_told():
         PlugInClassifier(LogisticRegression(), average="macro").fit(X, Y[:, 0])
     with pytest.raises(ValueError, match="must hold 0 and 1"):
         PlugInClassifier(LINEAR).fit(X, Y * 2)
-    with pytest.raises(ValueError, match="confidence= is for one cut"):
+    with pytest.raises(ValueError, match="confidence= of many labels is for constraints"):
         PlugInClassifier(LINEAR, cv=1 / 3, confidence=0.9).fit(X, Y)

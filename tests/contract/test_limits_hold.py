@@ -17,6 +17,7 @@ from guarantees.enumeration import Enumerated, outcomes
 from guarantees.limits import CONFIGURATIONS, alarms
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates import nuisance
+from surecut.certificates.bands import Bands, band_limits, bands
 from surecut.certificates.bootstrap import _optimism
 from surecut.certificates.cells import group_codes
 from surecut.certificates.clusters import _is_rejected, _is_sorted, _stakes, _steps, cluster_limits, least_ratio
@@ -26,7 +27,6 @@ from surecut.certificates.limits import _curve, row_worth, value_limits
 from surecut.certificates.nuisance import _likeliest, _ThreeParts, _TwoShares, has_one_order, three_part_limit
 from surecut.certificates.priors import depends_on_prior
 from surecut.certificates.resampling import OPTIMISM
-from surecut.certificates.uniform import Bands, bands, uniform_value_limits
 from surecut.confusion import Confusion
 from surecut.metrics import (
     AM,
@@ -334,7 +334,7 @@ def test_uniform_limits_of_costs_count_the_chance_of_the_prior(metric, rates):
         fp, fn = int(rates[0] * (rows - positives)), int(rates[1] * positives)
         counts = np.array([[fp, positives - fn], [rows - positives - fp, fn]])
         tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
-        lower, upper = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+        lower, upper = band_limits(metric, tally.confusion[1], tally.given_prior, ERROR)
         mass = stats.binom.pmf(positives, rows, prior)
         below, above = below + mass * (lower > truth), above + mass * (upper < truth)
     assert max(below, above) <= ERROR
@@ -381,9 +381,9 @@ def test_the_worst_case_over_priors_is_looked_for_between_the_points_of_a_grid(m
     """It is at a prior of one half, where more negatives than positives are predicted."""
     counts = np.array([[30, 5], [6, 27]])
     tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
-    found = bands(metric, tally, tally.confusion[1], ERROR, sides=1)
+    found = bands(metric, tally.rows.sum(axis=0), tally.given_prior, tally.confusion[1], ERROR, sides=1)
     dense = np.linspace(found.priors[0], found.priors[-1], 20_001)
-    lower, _ = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+    lower, _ = band_limits(metric, tally.confusion[1], tally.given_prior, ERROR)
     assert lower <= Bands(found.fpr, found.fnr, dense).value(metric, best=False).min() + 1e-7
     priors = np.linspace(0.3, 0.73, 33)
     fpr, dense = np.linspace(0.5, 1, 21), np.linspace(0.3, 0.73, 20_001)

@@ -10,9 +10,10 @@ from scipy import stats
 
 from guarantees.configuration import Configuration
 from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut.certificates.bands import band_limits
+from surecut.certificates.brackets import bracket_limits
 from surecut.certificates.drift import check_drift
 from surecut.certificates.limits import value_limits
-from surecut.certificates.uniform import uniform_value_limits
 from surecut.confusion import Confusion
 from surecut.metrics import (
     AM,
@@ -100,7 +101,7 @@ def _uniform(metric: Metric, rows: int, prior: float, rng: np.random.Generator) 
         return None
     tally = ScoreTally.from_scores(y, score)
     cut = tally.best_cut(metric)
-    lower, upper = uniform_value_limits(metric, tally, cut.confusion, ERROR)
+    lower, upper = bracket_limits(metric, tally, cut.threshold, ERROR)
     truth = _truth(metric, cut.threshold, prior)
     return lower > truth, upper < truth
 
@@ -128,7 +129,7 @@ def _uniform_fixed(
     fp, fn = rng.binomial(rows - positives, shares[0]), rng.binomial(positives, shares[1])
     counts = np.array([[fp, positives - fn], [rows - positives - fp, fn]])
     tally = ScoreTally(np.array([1, 0], dtype=np.uint64), counts, counts, counts, np.dtype(np.float64))
-    limits = uniform_value_limits(metric, tally, tally.confusion[1], ERROR)
+    limits = band_limits(metric, tally.confusion[1], None, ERROR)
     truth = float(metric.value(fp=shares[0] * (1 - prior), fn=shares[1] * prior, prior=prior))
     return limits[0] > truth, limits[1] < truth
 

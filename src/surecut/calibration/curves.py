@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surecut.core.keys import scores_of_keys
 from surecut.calibration.corrections import Atoms, Correction, corrections
+from surecut.core.keys import scores_of_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

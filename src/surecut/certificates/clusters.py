@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special, stats
 
+from surecut.certificates.bands import Bands
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.limits import counted_kinds, row_worth, value_of_share
 from surecut.certificates.priors import PRIORS, depends_on_prior
-from surecut.certificates.uniform import Bands
 from surecut.confusion import Confusion
 from surecut.metrics import LinearFractionalMetric, Metric
 

@@ -28,13 +28,13 @@ import numpy as np
 from surecut._inputs import check_missing, check_unknown, in_brief
 from surecut._matrices import present_rows
 from surecut._plurals import counted
+from surecut.certificates.bands import band_limits
 from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import check_confidence
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.held_out import rows_trained, rows_tuned
 from surecut.certificates.limits import value_limits
 from surecut.certificates.resampling import resample
-from surecut.certificates.uniform import uniform_value_limits
 from surecut.certificates.weights import check_weights, frequencies, require_whole
 from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
@@ -462,7 +462,7 @@ def _then_limits(cut: Cut, before: ScoreTally, kind: _Then, confusion: Confusion
         return float(lower), float(upper)
 
     def of_counts(level: float) -> tuple[float, float]:
-        return uniform_value_limits(cut.metric, before, confusion, level)
+        return band_limits(cut.metric, confusion, before.given_prior, level)
 
     if kind is _Then.ASIDE:
         return of_rows

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from surecut.certificates.confidence import share_limits
+from surecut.confusion import Confusion
 from surecut.metrics import LinearFractionalMetric, Metric, NotMonotoneError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from surecut.confusion import Confusion
 
 Of = TypeVar("Of", bound=Metric)
 Others = ParamSpec("Others")
@@ -174,6 +173,17 @@ def _ratios_differ(metric: LinearFractionalMetric) -> bool:
         if np.abs(difference).max() > 1e-11 * size:
             return True
     return False
+
+
+def is_defined(metric: Metric, cells: NDArray[np.float64]) -> bool:
+    """Whether a metric has a value on rows with the counts (tp, fp, fn, tn)."""
+    confusion = Confusion(*cells)
+    try:
+        metric.check_classes(confusion.positives, confusion.negatives)
+    except ValueError:
+        return False
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return not np.isnan(float(metric.evaluate(confusion)))
 
 
 def at_prior(confusion: Confusion, given: float | None) -> Confusion:

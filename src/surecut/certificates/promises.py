@@ -12,25 +12,23 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from surecut.certificates.assurance import uniform_limit
 from surecut.certificates.averages import label_limits
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import ConstraintPromise
 from surecut.certificates.clusters import cluster_limits, is_ratio
-from surecut.certificates.confidence import share_limits
 from surecut.certificates.evidence import Asked, Evidence
 from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import at_prior
+from surecut.certificates.quantities import quantity_limits, uniform_constraint_limit
 from surecut.certificates.resampling import resample
 from surecut.confusion import Confusion
-from surecut.constraints import Constraint, Rate
+from surecut.constraints import Constraint
 from surecut.decisions.cut import Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.certificates.label_rows import TableRows
-    from surecut.metrics import Metric
 
 Limits = Callable[[Constraint, float], tuple[float, float]]
 """(constraint, error) → lower and upper limit of its quantity."""
@@ -63,34 +61,22 @@ def holdout_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromis
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
         if cells is None:
-            return _quantity_limits(one.quantity, cells_of(evidence.confusion)[0], each, prior)
+            return quantity_limits(one.quantity, cells_of(evidence.confusion)[0], each, prior)
         return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)
 
     together = Confusion(*cells_of(evidence.confusion).sum(axis=0))
     return promises_of(evidence.cut.constraints, at_prior(together, prior), asked.error, limits)
 
 
-def _quantity_limits(
-    quantity: Metric, cells: NDArray[np.float64], error: float, prior: float | None
-) -> tuple[float, float]:
-    """By `value_limits`; a rate for a prior that was given, which may rise in FP, at the worst corner of two shares."""
-    if prior is None or not isinstance(quantity, Rate):
-        return value_limits(quantity, cells, error, prior)[:2]
-    tp, fp, fn, tn = cells
-    fprs, fnrs = share_limits(fp, fp + tn, error / 4), share_limits(fn, tp + fn, error / 4)
-    corners = [quantity.value(fpr * (1 - prior), fnr * prior, prior) for fpr in fprs for fnr in fnrs]
-    return float(np.nanmin(corners)), float(np.nanmax(corners))
-
-
 def uniform_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
-    """From any rows: limits that hold for all cuts, or for those that `confidence=` compared, if it chose this one."""
+    """From any rows: limits that hold for all cuts; or what was promised when these rows tuned the cut."""
     if evidence.average is not None:
         return ()
     cut, tally, confusion = evidence.cut, evidence.tallies[0], evidence.confusion[0]
-    assured = evidence.tuned_here and cut.confidence is not None
+    assured = evidence.tuned_here and cut.confidence is not None and asked.confidence <= cut.confidence
 
     def limits(one: Constraint, each: float) -> tuple[float, float]:
-        limit = uniform_limit(one, tally, confusion, each, assured)
+        limit = one.level if assured else uniform_constraint_limit(one, tally, confusion, each)
         return limit, limit
 
     return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limits)

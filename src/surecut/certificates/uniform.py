@@ -7,24 +7,23 @@ on the regret against the best threshold of this model. Of many labels: the band
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut.averages import undefined_labels
+from surecut.certificates.bands import Bands, bands, defined
+from surecut.certificates.brackets import bracket_limits
 from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH
 from surecut.certificates.confidence import least_shares, share_limits
+from surecut.certificates.label_rows import thresholds_of
 from surecut.certificates.priors import (
     PRIORS,
-    depends_on_prior,
-    possible_priors,
     require_monotone,
     value_range,
     worst_over_priors,
 )
-from surecut.certificates.weights import frequencies
 from surecut.confusion import Confusion
 from surecut.core.tally import CoarseTally
 from surecut.metrics import LinearFractionalMetric, Metric
@@ -50,75 +49,19 @@ POOLED_THRESHOLDS = 1024
 def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
     """Bands of each label at error / m: averaged, or added up to those of all labels together."""
     cut = evidence.cut
-    given = cut.metric, evidence.tallies, evidence.confusion, asked.error
     value = evidence.value
     if evidence.average == "micro":
-        limits = uniform_micro(*given)
+        limits = uniform_micro(cut.metric, evidence.tallies, evidence.confusion, asked.error)
     else:
-        limits = uniform_macro(*given, asked.progress if evidence.average else False)
+        limits = uniform_macro(evidence, asked.error, asked.progress if evidence.average else False)
     others = ["the regret is against every threshold, also those that break the constraint"] if cut.constraints else []
     return evidence.certificate(asked, value, limits, [FRESH], others)
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Limits of the false positive and the false negative rate of some thresholds, and of the prior, all at once."""
-
-    fpr: tuple[NDArray[np.float64], NDArray[np.float64]]
-    fnr: tuple[NDArray[np.float64], NDArray[np.float64]]
-    priors: NDArray[np.float64]
-
-    def value(self, metric: Metric, best: bool) -> NDArray[np.float64]:
-        """The metric at the best (or worst) rates that are possible: a row for every prior, a column a threshold."""
-        return self.value_at(metric, best, self.priors[:, None])
-
-    def value_at(self, metric: Metric, best: bool, prior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same at other priors, as a column, or with a column for each threshold."""
-        fpr, fnr = (self.fpr[0], self.fnr[0]) if best else (self.fpr[1], self.fnr[1])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior))
-
-    def limit(self, metric: Metric, best: bool) -> NDArray[np.float64]:
-        """The best (or worst) value over all priors that are possible, of each threshold.
-
-        Where it is undefined, as at a prior of 0, it can be any that the metric has.
-        """
-        require_monotone(metric, self.priors)
-        ends = value_range(metric)
-
-        def values(prior: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.clip(_defined(self.value_at(metric, best, prior), ends, not best), *ends)
-
-        return worst_over_priors(values, self.priors, largest=best)
-
-
-def bands(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float, sides: int) -> Bands:
-    """Bands that hold for every threshold at once, at the thresholds of some confusions (counts of this tally's rows).
-
-    `sides` is 1 where only the lower or only the upper limits are used, 2 where both are.
-    """
-    negatives, positives = (int(total) for total in tally.rows.sum(axis=0))
-    fixed = tally.given_prior is not None or not depends_on_prior(metric)
-    each = error / (2 if fixed else 3)
-    priors, _ = possible_priors(metric, positives, positives + negatives, each, tally.given_prior, 1.0, PRIORS)
-    fpr = np.atleast_1d(confusion.fp) / max(negatives, 1)
-    fnr = np.atleast_1d(confusion.fn) / max(positives, 1)
-    return Bands(
-        fpr=(least_shares(fpr, negatives, each / sides), 1 - least_shares(1 - fpr, negatives, each / sides)),
-        fnr=(least_shares(fnr, positives, each / sides), 1 - least_shares(1 - fnr, positives, each / sides)),
-        priors=priors,
-    )
-
-
-def uniform_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float, float]:
-    """Lower and upper limit of the value at a cut, and of its regret, whatever rows chose it."""
-    return *uniform_value_limits(metric, tally, confusion, error), uniform_regret(metric, tally, confusion, error)
-
-
-def uniform_value_limits(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> tuple[float, float]:
-    """Lower and upper limit of the value at a cut, each one-sided, whatever rows chose it."""
-    one_sided = bands(metric, tally, confusion, error, sides=1)
-    return float(one_sided.limit(metric, best=False)[0]), float(one_sided.limit(metric, best=True)[0])
+def uniform_limits(metric: Metric, tally: ScoreTally, threshold: float, error: float) -> tuple[float, float, float]:
+    """Lower and upper limit of the value at a threshold, and of its regret, whatever rows chose it."""
+    regret = uniform_regret(metric, tally, tally.confusion_at(threshold), error)
+    return *bracket_limits(metric, tally, threshold, error), regret
 
 
 def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
@@ -133,14 +76,15 @@ def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, erro
     blocks = _blocks_of(tally)
     rivals = Confusion(*(np.append(getattr(confusion, cell), getattr(blocks, cell)) for cell in cells))
     of_bands = error * (1 - STEPS_SHARE) if isinstance(metric, LinearFractionalMetric) else error
-    at_cut, at_rivals = (bands(metric, tally, some, of_bands, sides=2) for some in (confusion, rivals))
+    classes, prior = tally.rows.sum(axis=0), tally.given_prior
+    at_cut, at_rivals = (bands(metric, classes, prior, some, of_bands, sides=2) for some in (confusion, rivals))
     require_monotone(metric, at_cut.priors)
     ends = value_range(metric)
     by_steps = isinstance(metric, LinearFractionalMetric)
     fpr, fnr = _steps(tally, confusion, rivals, error * STEPS_SHARE) if by_steps else (np.empty(0), np.empty(0))
 
     def ahead(prior: NDArray[np.float64]) -> NDArray[np.float64]:
-        worst = _defined(at_cut.value_at(metric, False, prior), ends, worst=True)
+        worst = defined(at_cut.value_at(metric, False, prior), ends, worst=True)
         found = at_rivals.value_at(metric, True, prior) - worst
         if isinstance(metric, LinearFractionalMetric):
             found = np.fmin(found, _ahead_by_steps(metric, at_cut, fpr, fnr, prior))
@@ -202,22 +146,6 @@ def _ahead_by_steps(
     return np.where(outside, np.nan, found)
 
 
-def curve_band(
-    metric: Metric, tally: ScoreTally, confusion: Confusion, confidence: float, weights: str | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper limits of a metric's curve, which hold for every threshold at once, at some confusions.
-
-    `weights` says what the rows' weights mean, as in `certify`.
-    """
-    both = bands(metric, frequencies(tally, "the band of a curve", weights), confusion, 1 - confidence, sides=2)
-    return both.limit(metric, best=False), both.limit(metric, best=True)
-
-
-def _defined(values: NDArray[np.float64], ends: tuple[float, float], worst: bool) -> NDArray[np.float64]:
-    """Values with the metric's own extreme in place of undefined ones."""
-    return np.where(np.isnan(values), ends[0] if worst else ends[1], values)
-
-
 def _blocks_of(tally: ScoreTally) -> Confusion:
     """The best that the thresholds of a block could have: its smallest FP and its smallest FN.
 
@@ -231,18 +159,17 @@ def _blocks_of(tally: ScoreTally) -> Confusion:
     return Confusion(tp=last.tp, fp=first.fp, fn=last.fn, tn=first.tn)
 
 
-def uniform_macro(
-    metric: Metric, tallies: Sequence[ScoreTally], confusion: Confusion, error: float, progress: bool | None
-) -> tuple[float, float, float]:
+def uniform_macro(evidence: Evidence, error: float, progress: bool | None) -> tuple[float, float, float]:
     """Each label's limits and regret at error / m, which hold together; a label of one class counts at its worst."""
-    undefined = {i for i, _ in undefined_labels(metric, confusion)}
+    metric, tallies = evidence.cut.metric, evidence.tallies
+    undefined = {i for i, _ in undefined_labels(metric, evidence.confusion)}
     least, most = value_range(metric)
-    found = []
+    thresholds, found = thresholds_of(evidence.cut).tolist(), []
     for i, tally in shown(list(enumerate(tallies)), "labels", len(tallies), progress=progress):
         if i in undefined:
             found.append((least, most, most - least))
             continue
-        found.append(uniform_limits(metric, tally, confusion[i], error / len(tallies)))
+        found.append(uniform_limits(metric, tally, thresholds[i], error / len(tallies)))
     lower, upper, regret = np.mean(found, axis=0)
     return float(lower), float(upper), float(regret)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,14 @@ def frequencies(tally: ScoreTally, what: str, weights: str | None = None) -> Sco
     require_countable(float(sums.sum()))
     counts = sums.astype(np.int64)
     return replace(tally, weight=counts, rows=counts, squares=counts)
+
+
+def whole_counts(weight: NDArray[Any]) -> NDArray[np.int64]:
+    """Sums of weights that count rows as numbers of rows."""
+    if not np.array_equal(weight, np.round(weight)):
+        raise not_whole()
+    require_countable(float(weight.sum()))
+    return weight.astype(np.int64)
 
 
 def require_counts(weights: str | None, what: str) -> None:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.core.candidates import Hull
+    from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.tuning.request import MetricLike
 
@@ -128,10 +129,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     constraint
         Conditions on the cut, as in `tune_threshold`.
     confidence
-        With a share for `cv`, or a model that is fitted already: of the rows that are kept from training one quarter
-        tunes, and the rest certifies: `certificate_` says what the metric will be on new rows with this confidence. A
-        constraint then holds on new rows with it, too. If the splitter is given groups, by metadata routing, they stay
-        whole, and are what is taken as independent.
+        With a share for `cv`, or a model that is fitted already: `certificate_` says what the metric will be on new
+        rows with this confidence. Of the rows that are kept from training a small random part, the pilot, chooses the
+        cut, and the others certify it. With a constraint, which then holds on new rows as well, with shrinkage or with
+        groups, one quarter of these rows tunes, and the rest certifies. If the splitter is given groups, by metadata
+        routing, they stay whole, and are what is taken as independent.
     weights
         With `confidence` and weights: what they mean, as in `certify`. ``"counts"`` if a weight of 2 means the row
         twice; with ``"importance"`` nothing can be promised from so few rows, and `fit` says so.
@@ -240,10 +242,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         y, classes, share = _checked_target(y)
         if self.pos_label is None:
             warn_of_assumed_positive(classes, share, self._metrics(metric))
-        request = self._request(metric)
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
         groups = self._groups(routed)
+        request = self._request(metric, groups is not None)
         self._check_promise(weights, groups)
         plan = self._plan(X, y, routed.splitter.split, groups)
 
@@ -262,7 +264,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         truth = is_positive[held_out]
         weight = None if weights is None else np.array(weights[held_out])
         group = None if groups is None else groups[held_out]
-        kept_aside = None if self.confidence is None else self._kept_aside(truth, group)
+        # Without groups, constraints and shrinkage a pilot sample of the rows chooses the cut; the others certify it.
+        by_pilot = request.confidence is not None and not request.constraints
+        kept_aside = None if self.confidence is None or by_pilot else self._kept_aside(truth, group)
 
         def chosen(column: Any, rows: Any) -> Any:
             return column if column is None or rows is None else column[rows]
@@ -278,14 +282,18 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             from surecut.certificates.certifying import certificate
             from surecut.certificates.evidence import Asked
 
-            self.certificate_ = certificate(
-                self.cut_,
-                Asked(self.confidence, weights=self.weights, held_out=True),
-                chosen(truth, kept_aside),
-                chosen(scores, kept_aside),
-                sample_weight=chosen(weight, kept_aside),
-                groups=chosen(group, kept_aside),
-            )
+            asked = Asked(self.confidence, weights=self.weights, held_out=True)
+            if by_pilot:
+                self.certificate_ = certificate(self.cut_, asked, tally=self._without_pilot(source))
+            else:
+                self.certificate_ = certificate(
+                    self.cut_,
+                    asked,
+                    chosen(truth, kept_aside),
+                    chosen(scores, kept_aside),
+                    sample_weight=chosen(weight, kept_aside),
+                    groups=chosen(group, kept_aside),
+                )
         return self
 
     def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
@@ -393,6 +401,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 "and certify on groups that were kept from fit, certify(model.cut_, ..., groups=...)"
             )
 
+    def _without_pilot(self, source: ArraySource) -> ScoreTally:
+        """The rows that certify a cut which a pilot sample of all of them chose."""
+        from surecut.certificates.assurance import without_pilot
+        from surecut.certificates.weights import frequencies
+
+        return without_pilot(frequencies(source.tally(), "confidence=", self.weights))
+
     def _kept_aside(self, y: NDArray[Any], groups: NDArray[Any] | None) -> NDArray[np.bool_]:
         """Which of the rows that did not train certify, and do not tune."""
         kept = np.zeros(len(y), dtype=bool)
@@ -401,8 +416,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         kept[next(splitter.split(y, y, groups))[1]] = True
         return kept
 
-    def _request(self, metric: Metric) -> Request:
-        """What is asked of the rows that tune; constraints are promised from them, the metric's value from others."""
+    def _request(self, metric: Metric, has_groups: bool) -> Request:
+        """What is asked of the rows that tune; with groups and shrinkage, promises come from other rows."""
         asked: dict[str, Any] = {
             "constraint": self.constraint,
             "prior": self.prior,
@@ -410,7 +425,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "zero_division": self.zero_division,
         }
         promised: dict[str, Any] = {"confidence": self.confidence, "weights": self.weights}
-        if not parse_constraints(self.constraint):
+        if not parse_constraints(self.constraint) and (has_groups or check_shrinkage(self.shrinkage) != 0):
             Request.of(metric, **promised)
             promised = {}
         return Request.of(metric, **asked, **promised)

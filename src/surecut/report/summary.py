@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 import numpy as np
 
 from surecut._version import __version__
-from surecut.certificates.uniform import curve_band
+from surecut.certificates.bands import curve_band
 from surecut.core.candidates import Candidates, Hull
 from surecut.core.rules import TIE, place
 from surecut.core.tally import CoarseTally, ScoreTally

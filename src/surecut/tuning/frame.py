@@ -122,8 +122,8 @@ def tune_frame(
     pos_label
         The label that counts as positive, where labels are not booleans, {0, 1} or {−1, 1}.
     constraint, confidence, weights, prior, shrinkage
-        As in `tune_threshold`. A confidence and shrinkage need all distinct scores in memory; a confidence and a prior
-        are for one cut, without `by`.
+        As in `tune_threshold`; with `by`, a confidence is that of all groups' constraints together, as in
+        `tune_thresholds`, and a prior is refused. Shrinkage needs all distinct scores in memory.
     missing
         What to do with rows that have a null or NaN: ``"error"``, or ``"drop"``, which warns how many were dropped.
 

@@ -17,6 +17,7 @@ from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import DenseSource, label_source, no_labels
+from surecut.tuning.promised import promised_cuts
 from surecut.tuning.request import LabelOptions, MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
@@ -71,7 +72,11 @@ def tune_thresholds(
         The value that counts as positive, where `Y_true` does not hold 0 and 1.
     constraint
         Conditions on each label's cut (on the pooled cut, if micro), as in `tune_threshold`.
-    confidence, prior
+    confidence
+        With `constraint` and ``average="macro"``: a probability, such as 0.95, with which every label's cut meets the
+        constraint on new data, those of all labels together; each label has its share of the error. Needs one fixed
+        model that was not trained on these rows, and rows without weights.
+    prior
         For one cut only: refused here, with the way out.
     shrinkage
         κ, the prior strength of a calibrated model of the scores, in equivalent positives: with few positives of its
@@ -250,6 +255,7 @@ def tune_tallies(  # type: ignore[overload-overlap]  # a string is a sequence, o
     metric: MetricLike = ...,
     average: str = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
     shrinkage: float | str = ...,
 ) -> MultilabelCut: ...
 @overload
@@ -260,6 +266,7 @@ def tune_tallies(
     metric: Sequence[MetricLike],
     average: str = ...,
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
+    confidence: float | None = ...,
     shrinkage: float | str = ...,
 ) -> dict[str, MultilabelCut]: ...
 def tune_tallies(
@@ -269,6 +276,7 @@ def tune_tallies(
     metric: MetricLike | Sequence[MetricLike] = "f1",
     average: str = "macro",
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
+    confidence: float | None = None,
     shrinkage: float | str = 0.0,
 ) -> MultilabelCut | dict[str, MultilabelCut]:
     """The same from each label's tally, whatever it was made of.
@@ -285,7 +293,12 @@ def tune_tallies(
         raise ValueError(f"expected one tally per label, and at least one: {len(names)} labels, {len(tallies)} tallies")
     if any(tally.given_prior is not None for tally in tallies):
         raise ValueError("a prior that is given is for a single cut, not for many labels: tune each tally by itself")
-    options: dict[str, Any] = {"constraint": constraint, "shrinkage": shrinkage, "pos_label": tallies[0].pos_label}
+    options: dict[str, Any] = {
+        "constraint": constraint,
+        "confidence": confidence,
+        "shrinkage": shrinkage,
+        "pos_label": tallies[0].pos_label,
+    }
     request = Request.of_table(metric, by=names, average=average, **options)
     cuts = tune_labels(TallySource(tallies), request, names)
     return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
@@ -297,6 +310,8 @@ def tune_labels(source: LabelSource, request: Request, names: tuple[Any, ...]) -
     for objective in request.objectives:
         if request.shrinkage != 0:
             cut = _shrunken(source, request.shrinkage, objective, names, average)
+        elif request.confidence is not None:
+            cut = _promised(source, objective, names, request)
         elif average == "macro":
             cut = _macro(source, objective, names)
         else:
@@ -314,6 +329,13 @@ def _macro(source: LabelSource, objective: Objective, names: tuple[Any, ...]) ->
         thresholds, intervals = cuts.sharing(cuts.defined, shared, interval)
         confusion = source.confusion_at(thresholds)
     return _result(source, objective, names, "macro", thresholds, intervals, confusion, shared=shared)
+
+
+def _promised(source: LabelSource, objective: Objective, names: tuple[Any, ...], request: Request) -> MultilabelCut:
+    """Cuts that keep the constraints on new data, those of all labels together with the confidence."""
+    cuts = promised_cuts(source, objective, names, request)
+    found = _result(source, objective, names, "macro", cuts.thresholds, cuts.intervals, cuts.confusion)
+    return replace(found, confidence=request.confidence)
 
 
 def _pooled_cut(source: LabelSource, objective: Objective) -> tuple[float, tuple[float, float], float]:

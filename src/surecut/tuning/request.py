@@ -232,9 +232,15 @@ class Request:
             )
         if self.average is not None and self.prior is not None:
             raise ValueError("prior= is for one cut: labels have class balances of their own; tune each by itself")
-        if self.average is not None and self.confidence is not None:
+        if self.average is not None and self.confidence is not None and self.average != "macro":
             raise ValueError(
-                "confidence= is for one cut: certify thresholds of many labels on held-out rows with certify(cut, ...)"
+                f"confidence= needs a cut of each label, and average={self.average!r} has one for all, whose rows "
+                "depend on each other: use average='macro', or certify the cut on held-out rows with certify(cut, ...)"
+            )
+        if self.average is not None and self.confidence is not None and not self.constraints:
+            raise ValueError(
+                "confidence= of many labels is for constraints, which each label's cut keeps: add constraint=, or "
+                "certify the thresholds on held-out rows with certify(cut, ...)"
             )
 
     @cached_property

@@ -31,8 +31,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.metrics import Metric
     from surecut.calibration.curves import Calibration, Groups
+    from surecut.metrics import Metric
 
 GRID = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0])
 """The κ that `"auto"` weighs."""

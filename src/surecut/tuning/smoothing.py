@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.calibration.curves import Calibration, Groups, calibrate, grouped
 from surecut.confusion import Confusion, joined
 from surecut.core.entries import Entries
 from surecut.core.keys import scores_of_keys
 from surecut.core.memory import Counted
 from surecut.core.threads import on_each
 from surecut.sources.labels import LabelCuts, LabelSource, TallySource, confusion_at, cuts_of
-from surecut.calibration.curves import Calibration, Groups, calibrate, grouped
 from surecut.tuning.separation import separated
 from surecut.tuning.shrinkage import effective_kappa, shares
 

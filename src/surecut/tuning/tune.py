@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
 
 from surecut.core.candidates import cut_of
 from surecut.core.memory import Counted
 from surecut.core.search import Source, resolved, search
 from surecut.core.tally import CoarseTally, ScoreTally
 from surecut.sample import checksum_of
+from surecut.tuning.promised import promised_cut
 from surecut.tuning.smoothing import shrunken_cut
 
 if TYPE_CHECKING:
-    from surecut.core.rules import Objective
     from surecut.decisions.cut import Cut
     from surecut.sample import Sample
     from surecut.tuning.request import Request
@@ -55,16 +52,14 @@ def tune(source: RowsToTune, request: Request) -> list[Cut]:
     if request.shrinkage != 0:
         tally = source.tally()
         cuts = [shrunken_cut(tally, request.shrinkage, objective) for objective in request.objectives]
-    elif request.confidence is not None and request.constraints:
+    elif request.confidence is not None:
         tally = tally_for_limits(source)
         tally = tally if request.prior is None else tally.with_prior(request.prior)
-        cuts = [_assured_cut(tally, objective, request) for objective in request.objectives]
+        cuts = [promised_cut(tally, objective, request) for objective in request.objectives]
     else:
         every = search(source, request.objectives)
         sample = source.sample
         cuts = [cut_of(found, sample) for found in every]
-        if request.confidence is not None:
-            cuts = [_with_limit(cut, source, request) for cut in cuts]
     if request.pos_label is None:
         return cuts
     return [cut.with_sample(pos_label=request.pos_label) for cut in cuts]
@@ -92,28 +87,3 @@ def tally_for_limits(source: RowsToTune, thresholds: Sequence[float] = ()) -> Sc
         highest=entries.high,
         seen=sample.seen,
     )
-
-
-def _assured_cut(tally: ScoreTally, objective: Objective, request: Request) -> Cut:
-    """The best cut that keeps the constraints on new data, all of them with the confidence."""
-    from surecut.certificates.assurance import assured_cut
-
-    assert request.confidence is not None
-    return assured_cut(tally, objective.metric, objective.constraints, request.confidence, request.weights)
-
-
-def _with_limit(cut: Cut, source: RowsToTune, request: Request) -> Cut:
-    """A cut, and what its value is at least on new data, with the confidence."""
-    from surecut.certificates.uniform import uniform_value_limits
-    from surecut.certificates.weights import frequencies
-
-    assert request.confidence is not None
-    if cut.weighted:
-        tally = source.tally()
-    else:  # the limit at a cut needs no more than the rows of each class
-        totals = np.array([[cut.confusion.negatives, cut.confusion.positives]])
-        tally = ScoreTally(np.zeros(1, dtype=np.uint64), totals, totals, totals, source.dtype)
-    tally = tally if request.prior is None else tally.with_prior(request.prior)
-    counts = frequencies(tally, "a limit of the metric", request.weights)
-    lower, _ = uniform_value_limits(cut.metric, counts, cut.confusion, 1 - request.confidence)
-    return replace(cut, confidence=request.confidence, lower_limit=lower)
