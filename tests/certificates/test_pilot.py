@@ -11,6 +11,7 @@ from surecut.certificates.assurance import limited_cut
 from surecut.certificates.brackets import _bracket_weights, bracket_limits
 from surecut.certificates.limits import value_limits
 from surecut.certificates.pilot import LARGEST_SHARE, Pilot
+from surecut.constraints import parse_constraints
 from surecut.core.entries import Entries
 from surecut.metrics import FBeta, get_metric
 
@@ -109,10 +110,12 @@ def test_brackets_hold_at_a_cut_of_the_same_rows(metric, decimals):
 
 def test_parts_of_the_error_add_up_to_one():
     pilot = Pilot.of(tally_of(2_000).entries)
-    weights = _bracket_weights(pilot, FBeta(1), None)
+    weights = _bracket_weights(pilot, FBeta(1), None, ())
     assert len(weights) == len(pilot) + 1
     assert weights.sum() == pytest.approx(1.0)
     assert (weights > 0).all()
+    fewer = _bracket_weights(pilot, FBeta(1), None, parse_constraints("predicted_positive_rate<=0.1"))
+    assert np.argmax(fewer) < np.argmax(weights)  # fewer rows are accepted
 
 
 def test_a_pilot_without_both_classes_leaves_bands():

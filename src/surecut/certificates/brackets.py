@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from surecut.core.tally import CoarseTally
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from surecut.constraints import Constraint
     from surecut.core.tally import ScoreTally
     from surecut.metrics import Metric
 
@@ -35,12 +37,15 @@ EVERYWHERE = 0.2
 """… and the part of the error that all brackets share evenly, for cuts that are somewhere else."""
 
 
-def bracket_limits(metric: Metric, tally: ScoreTally, threshold: float, error: float) -> tuple[float, float]:
+def bracket_limits(
+    metric: Metric, tally: ScoreTally, threshold: float, error: float, constraints: Sequence[Constraint] = ()
+) -> tuple[float, float]:
     """Lower and upper limit of the value at a threshold, each one-sided, whatever rows chose it.
 
     The cuts of a pilot sample are the ends of brackets. Whatever threshold inside a bracket was chosen, its positives
     are at least those at the higher end, and its negatives at most those at the lower one. Counts of the other rows at
     these fixed ends are those of held-out data, and so are their limits, of each bracket with its part of the error.
+    `constraints` are those that the cut had to meet: they say where to expect it.
     """
     pilot, edge = Pilot.of(tally.entries, PILOT_SHARE), int(tally.candidates.at(threshold))
     if pilot.classes.min() < FEWEST_IN_PILOT:  # it does not know where the cut will be
@@ -52,7 +57,7 @@ def bracket_limits(metric: Metric, tally: ScoreTally, threshold: float, error: f
     beside = 1 if isinstance(tally, CoarseTally) else 0
     first, last = max(bracket - beside, 0), min(bracket + 1 + beside, len(ends) - 1)
     above, below = int(ends[first]), int(ends[last]) - 1
-    weights = _bracket_weights(pilot, metric, tally.given_prior)
+    weights = _bracket_weights(pilot, metric, tally.given_prior, constraints)
     each = error * float(weights[first:last].sum() / (2 * beside + 1))
     extremes, found = value_range(metric), []
     for side, (positives, negatives) in enumerate(((above, below), (below, above))):
@@ -62,10 +67,17 @@ def bracket_limits(metric: Metric, tally: ScoreTally, threshold: float, error: f
     return found[0], found[1]
 
 
-def _bracket_weights(pilot: Pilot, metric: Metric, prior: float | None) -> NDArray[np.float64]:
+def _bracket_weights(
+    pilot: Pilot, metric: Metric, prior: float | None, constraints: Sequence[Constraint]
+) -> NDArray[np.float64]:
     """The part of the error for each bracket: more for those near the cut that the pilot expects to be best."""
+    values = pilot.expected_values(metric, prior)
+    allowed = np.ones(len(pilot), dtype=bool)
+    for one in constraints:
+        allowed &= one.allows(pilot.expected_values(one.quantity, prior))
+    values = np.where(allowed, values, -np.inf) if allowed.any() else values
     angles = np.concatenate(([0.0], pilot.angles, [np.pi / 2]))
     middle = (angles[1:] + angles[:-1]) / 2
-    expected = angles[1 + int(np.argmax(pilot.expected_values(metric, prior)))]
+    expected = angles[1 + int(np.argmax(values))]
     near = np.exp(-np.abs(middle - expected) / (SPREAD * float(pilot.classes.sum()) ** (-1 / 3)))
     return np.asarray((1 - EVERYWHERE) * near / near.sum() + EVERYWHERE / len(middle))

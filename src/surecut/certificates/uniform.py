@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.evidence import Asked, Evidence
+    from surecut.constraints import Constraint
     from surecut.core.tally import ScoreTally
 
 STEPS_SHARE = 0.2
@@ -58,10 +59,12 @@ def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
     return evidence.certificate(asked, value, limits, [FRESH], others)
 
 
-def uniform_limits(metric: Metric, tally: ScoreTally, threshold: float, error: float) -> tuple[float, float, float]:
+def uniform_limits(
+    metric: Metric, tally: ScoreTally, threshold: float, error: float, constraints: Sequence[Constraint] = ()
+) -> tuple[float, float, float]:
     """Lower and upper limit of the value at a threshold, and of its regret, whatever rows chose it."""
     regret = uniform_regret(metric, tally, tally.confusion_at(threshold), error)
-    return *bracket_limits(metric, tally, threshold, error), regret
+    return *bracket_limits(metric, tally, threshold, error, constraints), regret
 
 
 def uniform_regret(metric: Metric, tally: ScoreTally, confusion: Confusion, error: float) -> float:
@@ -161,7 +164,7 @@ def _blocks_of(tally: ScoreTally) -> Confusion:
 
 def uniform_macro(evidence: Evidence, error: float, progress: bool | None) -> tuple[float, float, float]:
     """Each label's limits and regret at error / m, which hold together; a label of one class counts at its worst."""
-    metric, tallies = evidence.cut.metric, evidence.tallies
+    metric, constraints, tallies = evidence.cut.metric, evidence.cut.constraints, evidence.tallies
     undefined = {i for i, _ in undefined_labels(metric, evidence.confusion)}
     least, most = value_range(metric)
     thresholds, found = thresholds_of(evidence.cut).tolist(), []
@@ -169,7 +172,7 @@ def uniform_macro(evidence: Evidence, error: float, progress: bool | None) -> tu
         if i in undefined:
             found.append((least, most, most - least))
             continue
-        found.append(uniform_limits(metric, tally, thresholds[i], error / len(tallies)))
+        found.append(uniform_limits(metric, tally, thresholds[i], error / len(tallies), constraints))
     lower, upper, regret = np.mean(found, axis=0)
     return float(lower), float(upper), float(regret)
 
