@@ -800,7 +800,8 @@ def label_sections(folder: Path) -> list[str]:
         "## Many labels: F1, macro and micro",
         "Coverage of the lower limit, nominally 0.95, and mean gap, the truth less the limit. Labels are 2 % to 30 %"
         f" positive; a third of the rows tunes, the others certify. The bootstrap has {LABEL_RESAMPLES} resamples of"
-        " the rows that certify, and refuses labels with fewer than 25 positives. *Labels alone* averages the labels' own limits at error / m, which is valid and wide;"
+        " the rows that certify, and refuses labels with fewer than 25 positives. *Labels alone* averages the labels'"
+        " own limits at error / m, which is valid and wide;"
         " *pairs* is Clopper–Pearson on the added counts, as if pairs of row and label were independent, which is not"
         " valid.",
         table(
