@@ -15,6 +15,7 @@ from surecut.certificates.brackets import bracket_limits
 from surecut.certificates.drift import check_drift
 from surecut.certificates.limits import value_limits
 from surecut.confusion import Confusion
+from surecut.constraints import parse_constraints
 from surecut.metrics import (
     AM,
     Accuracy,
@@ -261,19 +262,73 @@ def _constraint(text: str, metric: str, rng: np.random.Generator) -> bool | None
         cut = tune_threshold(y, score, metric=metric, constraint=text, confidence=1 - ERROR)
     except ValueError:
         return None
-    fpr, recall = stats.norm.sf(cut.threshold), stats.norm.sf(cut.threshold - MEAN)
-    predicted = prior * recall + (1 - prior) * fpr
-    precision = prior * recall / predicted if predicted > 0 else 1.0
-    return {
-        "precision>=0.7": precision < 0.7,
-        "recall>=0.7": recall < 0.7,
-        "fpr<=0.1": fpr > 0.1,
-    }[text]
+    return _breaks(text, cut.threshold, prior)
+
+
+def _breaks(texts: str, threshold: float, prior: float) -> bool:
+    """Whether a cut breaks one of some constraints in the population."""
+    fpr, recall = stats.norm.sf(threshold), stats.norm.sf(threshold - MEAN)
+    shares = Confusion(prior * recall, (1 - prior) * fpr, prior * (1 - recall), (1 - prior) * (1 - fpr))
+    return not all(one.is_met(shares) for one in parse_constraints(texts.split(" and ")))
 
 
 CONSTRAINTS = [
     Configuration(f"{text} with confidence, best {metric}", ERROR, partial(_constraint, text, metric))
-    for text, metric in (("precision>=0.7", "recall"), ("recall>=0.7", "precision"), ("fpr<=0.1", "recall"))
+    for text, metric in (
+        ("precision>=0.7", "recall"),
+        ("recall>=0.7", "precision"),
+        ("fpr<=0.1", "recall"),
+        ("predicted_positive_rate<=0.3", "recall"),
+        ("accuracy>=0.78", "accuracy"),
+        ("f1>=0.6", "recall"),
+        ("precision>=0.6 and recall>=0.6", "recall"),
+        ("fpr<=0.15 and recall>=0.6", "recall"),
+    )
 ]
 
-CONFIGURATIONS: list[Configuration] = [*HOLDOUT, *UNIFORM, *BOOTSTRAP, *MACRO, *CHECKS, *GROUPS, *CONSTRAINTS]
+
+def _label_constraints(text: str, metric: str, rng: np.random.Generator) -> bool | None:
+    """Four labels, whose rows go together; failures are those of any label."""
+    prior, rows, labels = 0.3, 400, 4
+    y = rng.random((rows, 1)) < prior
+    y = np.where(rng.random((rows, labels)) < 0.5, y, rng.random((rows, labels)) < prior)
+    score = (rng.normal(size=(rows, 1)) + rng.normal(size=(rows, labels))) / np.sqrt(2) + MEAN * y
+    try:
+        cut = tune_thresholds(y.astype(int), score, metric=metric, constraint=text, confidence=1 - ERROR)
+    except ValueError:
+        return None
+    return any(_breaks(text, float(threshold), prior) for threshold in cut.thresholds)
+
+
+CONSTRAINTS += [
+    Configuration(f"{text} of four labels with confidence", ERROR, partial(_label_constraints, text, metric))
+    for text, metric in (("precision>=0.6", "recall"), ("fpr<=0.15", "recall"))
+]
+
+
+# A limit of the metric with confidence, and no constraint: the value is below it on new rows.
+def _limited(metric: Metric, rows: int, prior: float, rng: np.random.Generator) -> bool | None:
+    y, score = _rows(rng, rows, prior)
+    if not 0 < y.sum() < rows:
+        return None
+    cut = tune_threshold(y, score, metric=metric, confidence=1 - ERROR)
+    assert cut.lower_limit is not None
+    return bool(cut.lower_limit > _truth(metric, cut.threshold, prior))
+
+
+LIMITED = [
+    Configuration(f"limit of {name} with confidence, {rows} rows", ERROR, partial(_limited, metric, rows, prior))
+    for name, metric in {"f1": FBeta(1), "f2": FBeta(2), "am": AM(), "kappa": CohenKappa()}.items()
+    for rows, prior in ((60, 0.3), (500, 0.1), (2_000, 0.3))
+]
+
+CONFIGURATIONS: list[Configuration] = [
+    *HOLDOUT,
+    *UNIFORM,
+    *BOOTSTRAP,
+    *MACRO,
+    *CHECKS,
+    *GROUPS,
+    *CONSTRAINTS,
+    *LIMITED,
+]
