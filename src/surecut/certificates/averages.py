@@ -86,11 +86,8 @@ def mean_limits(
     for sign in (1.0, -1.0):
         of_row = sign * cells.worth(weights)
         least, most = float((sign * weights).min(axis=1).sum()), float((sign * weights).max(axis=1).sum())
-        window = (max(least, -span / 2), min(most, span / 4))
-        reach = (window[1] - least, most - window[0])
-        sides.append(sign * least_ratio(of_row, np.ones(rows), reach, window, error - of_box))
-        if sides[-1] * sign <= window[0]:  # not even that is sure
-            sides[-1] = sign * least
+        limit = least_ratio(of_row, np.ones(rows), most - least, (least, most), error - of_box)
+        sides.append(sign * limit)
     lower = max(alone[0], centre + sides[0] + second[0])
     upper = min(alone[1], centre + sides[1] + second[1])
     return float(lower), float(upper)

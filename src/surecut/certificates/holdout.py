@@ -139,8 +139,8 @@ def labels_alone(metric: Metric, confusion: Confusion, error: float) -> tuple[fl
 
 def _mean_of_rows(values: NDArray[np.float64], extremes: tuple[float, float], error: float) -> tuple[float, float]:
     least, most = extremes
-    reach, one = (most - least, most - least), np.ones(len(values))
+    one = np.ones(len(values))
     return (
-        least_ratio(values, one, reach, (least, most), error),
-        -least_ratio(-values, one, reach, (-most, -least), error),
+        least_ratio(values, one, most - least, (least, most), error),
+        -least_ratio(-values, one, most - least, (-most, -least), error),
     )
