@@ -129,15 +129,20 @@ def least_ratio(
     return least if found is None else least + (most - least) * found
 
 
-def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The clusters in another order than they came, in blocks if they are many.
+def permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Another order than the one in which clusters came.
 
     The permutation depends on which clusters there are, not on their order, and is applied to the order given. Applied
     to sorted clusters it would give each sample one fixed order, and the gambler could gain by it.
     """
     ordered = np.lexsort((b, a))
     seed = hashlib.sha256(a[ordered].tobytes() + b[ordered].tobytes()).digest()
-    order = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
+    return np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
+
+
+def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The clusters in another order than they came, in blocks if they are many."""
+    order = permutation(a, b)
     a, b = a[order], b[order]
     if len(a) > STEPS:
         starts = np.arange(0, len(a), int(np.ceil(len(a) / STEPS)))
