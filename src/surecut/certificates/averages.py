@@ -9,6 +9,7 @@ the same for every row, the mean is one over rows, and a bet on it is all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import special
 from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.clusters import STEPS, least_ratio, permutation
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.joint_bets import Ratios, Reference, least_sum
+from surecut.certificates.joint_bets import Ratios, Reference, is_narrower, least_sum
 from surecut.certificates.limits import counted_kinds, value_of_share
 from surecut.certificates.nuisance import extremes, has_one_order, three_part_limit
 
@@ -50,29 +51,49 @@ def mean_limits(
     `reference` are the confusions of other rows, at the same cut. `limits` are those of the labels' own ratios, where
     they are not shares of independent rows.
     """
-    limits = limits or label_limits
     if cells.labels > 1 and all(np.ptp(denominators) == 0 for _, _, denominators in terms):
         return _mean_over_rows(terms, cells, error)
-    number = cells.labels * len(terms)
-    joined = number > 1
-    each = error * BOX_SHARE / 2 / number if joined else error
-    totals = cells_of(cells.confusion())
-    ends = [extremes(numerators, denominators) for _, numerators, denominators in terms]
-    found = [limits(numerators, denominators, totals, each) for _, numerators, denominators in terms]
-    spans = [factor * (most - least) for (factor, _, _), (least, most) in zip(terms, ends, strict=True)]
-    start = sum(factor * least for (factor, _, _), (least, _) in zip(terms, ends, strict=True))
-    low, high = (
-        np.concatenate([(pair[side] - least) / (most - least) for pair, (least, most) in zip(found, ends, strict=True)])
-        for side in (0, 1)
-    )
+    totals, ends = cells_of(cells.confusion()), [extremes(*term[1:]) for term in terms]
+    spans = np.array([factor * (most - least) for (factor, *_), (least, most) in zip(terms, ends, strict=True)])
+    start = sum(factor * least for (factor, *_), (least, _) in zip(terms, ends, strict=True))
     weight = np.repeat(spans, cells.labels) / cells.labels
-    if not joined:
+
+    @cache
+    def own_limits(each: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = [(limits or label_limits)(*term[1:], totals, each) for term in terms]
+        scaled = [
+            [(of - least) / (most - least) for of in pair] for pair, (least, most) in zip(found, ends, strict=True)
+        ]
+        low, high = (np.concatenate(side) for side in zip(*scaled, strict=True))
+        return low, high
+
+    if len(weight) == 1:
+        low, high = own_limits(error)
         return float(start + weight @ low), float(start + weight @ high)
     ratios, others = _ratios(terms, ends, cells, cells_of(reference), weight)
-    bet = (-special.ndtri(each), error * (1 - BOX_SHARE))
-    lower = least_sum(ratios, others, (low, high), *bet)
-    upper = least_sum(ratios.complement(), others.complement(), (1 - high, 1 - low), *bet)
-    return float(start + lower), float(start + sum(spans) - upper)
+    lower = _lower_limit(ratios, others, own_limits, error)
+
+    def complements(each: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = own_limits(each)
+        return 1 - high, 1 - low
+
+    upper = _lower_limit(ratios.complement(), others.complement(), complements, error)
+    return float(start + lower), float(start + spans.sum() - upper)
+
+
+def _lower_limit(
+    ratios: Ratios,
+    reference: Reference,
+    own_limits: Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    error: float,
+) -> float:
+    """Of the weighted sum: by one bet, or by the sum of the ratios' own limits; the reference decides which."""
+    each = error / len(ratios.weight)
+    of_box, of_bet = each * BOX_SHARE / 2, error * (1 - BOX_SHARE)
+    away, alone = -special.ndtri(of_box), -special.ndtri(each)
+    if is_narrower(ratios, reference, away, of_bet, alone):
+        return least_sum(ratios, reference, own_limits(of_box), away, of_bet)
+    return float(ratios.weight @ own_limits(each)[0])
 
 
 def _mean_over_rows(terms: list[Term], cells: ClusterCells, error: float) -> tuple[float, float]:

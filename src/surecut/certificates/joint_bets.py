@@ -31,7 +31,7 @@ RESERVE = 3.0
 FIRST_STEPS = 10.0
 """What the variance that the reference suggests counts, in steps."""
 
-ALL_IN = 0.87
+ALL_IN = 0.92
 """The part of the wealth that is lost at most, in a row that has every ratio at its worst."""
 
 MULTIPLIERS = 40
@@ -116,7 +116,7 @@ def least_sum(
     totals = ratios.above.sum(axis=0), ratios.below.sum(axis=0)
     estimate = np.divide(*totals, out=(low + high) / 2, where=totals[1] > 0)
     estimate = np.clip(estimate, low, high)
-    curvature = (bets.stake / left) ** 2
+    curvature = bets.stake**2 / (left * (1 + bets.stake * (bets.gain - bets.loss @ estimate)))
     pairs = _of_pairs(bets.loss, curvature, weight)
     below, above = alone, float(weight @ estimate)
     for _ in range(20):
@@ -125,6 +125,21 @@ def least_sum(
         found = _least_logarithm(bets, centre, (low - centre, high - centre), weight, curvature, pairs)
         below, above = (middle, above) if found >= needed else (below, middle)
     return below
+
+
+def is_narrower(ratios: Ratios, reference: Reference, deviations: float, error: float, alone: float) -> bool:
+    """Whether to expect more of `least_sum` than of the ratios' own limits, so many standard deviations away (`alone`).
+
+    It depends on the number of steps and on the reference only.
+    """
+    steps, largest = len(ratios.above), np.maximum(ratios.reach, ratios.height)
+    total = (reference.below + 1.0) / (reference.steps + 1.0) * steps
+    value, rows = (reference.above + 0.5) / (reference.below + 1.0), total / largest
+    square = value * (1 - value) / rows
+    variance = ratios.weight**2 @ (square + 1.5 * np.minimum(deviations**2 * square, 0.25) / rows)
+    worst = ratios.weight * ratios.reach / total @ _upper_limit(value, rows, deviations)
+    stake = min(np.sqrt(-2 * np.log(error) / variance), ALL_IN / worst)
+    return bool(-np.log(error) / stake + stake * variance / 2 < alone * (ratios.weight @ np.sqrt(square)))
 
 
 def _bets(ratios: Ratios, reference: Reference, deviations: float, error: float) -> _Bets:
@@ -194,11 +209,13 @@ def _least_logarithm(
 ) -> float:
     """A lower bound of the logarithm of the wealth, at all values within limits that have the sum of the centre.
 
-    With g the slope at the centre and H no less than the curvature anywhere within the limits, the logarithm at
-    centre + δ is at least that at the centre + gδ − ½ δHδ. Of all δ with cδ = 0, H may be centred. By Gershgorin's
-    theorem for H scaled by the limits, δHδ ≤ Σ dδ², a sum of a function of each δⱼ. Adding ηcδ = 0, for any η, the
-    least of each function is at an end of the limits, as it is concave; the best of some η is taken. A smaller sum
-    leaves more wealth at the centre: the logarithm falls in each value.
+    Since −log(1 − q) − q ≤ q² / (2 (1 − q)) for 0 ≤ q < 1, and ≤ q² / 2 for q < 0, the logarithm at centre + δ is at
+    least that at the centre + gδ − ½ δHδ, with the slope g, and for H the sum over steps of the products of losses
+    times λ² / (1 + gain at the centre) / (1 + gain at the upper limits); it is no smaller with a centre that is larger
+    everywhere, here the estimates. Of all δ with cδ = 0, H may be centred. By Gershgorin's theorem for H scaled by the
+    limits, δHδ ≤ Σ dδ², a sum of a function of each δⱼ. Adding ηcδ = 0, for any η, the least of each function is at an
+    end of the limits, as it is concave; the best of some η is taken. Values with a smaller sum leave more wealth than
+    some with the sum of the centre, as the logarithm falls in each.
     """
     lowest, highest = ends
     gain = bets.stake * (bets.gain - bets.loss @ centre)
