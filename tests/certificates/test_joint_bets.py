@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -51,16 +53,30 @@ def logarithm(bets, values):
     return np.log1p(bets.stake * (bets.gain - bets.loss @ values)).sum()
 
 
-def test_the_wealth_at_the_truth_is_a_fair_one():
-    rng, draws = np.random.default_rng(0), 1_500
-    reference = reference_of(rng, 40)
-    wealth = []
+def test_the_wealth_at_the_truth_is_fair():
+    """Over all samples of four rows that two labels can have, however they depend on each other."""
+    rng, kinds = np.random.default_rng(0), np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 2.0]])  # A and B of a row
+    every = np.array(list(itertools.product(range(9), repeat=4)))
+    for _ in range(2):
+        mass = rng.dirichlet(np.full(9, 0.4))
+        outcomes = kinds[np.column_stack(np.divmod(np.arange(9), 3))]
+        value = np.divide(*np.tensordot(mass, outcomes, 1).T)
+        reference, expected = Reference(np.array([3.0, 1.0]), np.array([5.0, 2.0]), np.full(2, 9.0)), 0.0
+        for sample in every:
+            drawn = outcomes[sample]
+            ratios = Ratios(drawn[..., 0], drawn[..., 1], np.full(2, 0.5), np.ones(2), np.full(2, 2.0))
+            bets = _bets(ratios, reference, 1.0, ERROR)
+            expected += mass[sample].prod() * np.prod(1 + bets.stake * (bets.gain - bets.loss @ value))
+        assert expected == pytest.approx(1, abs=1e-9)
+
+
+def test_the_wealth_is_seldom_as_large_as_it_must_be_to_reject():
+    rng, draws = np.random.default_rng(0), 1_000
+    reference, rejected = reference_of(rng, 40), 0
     for _ in range(draws):
         ratios, value = draw_ratios(rng, 60)
-        wealth.append(np.exp(logarithm(_bets(ratios, reference, 3.0, ERROR), value)))
-    wealth = np.array(wealth)
-    assert abs(wealth.mean() - 1) < 4 * wealth.std() / np.sqrt(draws)
-    assert draws * ERROR / 10 < (wealth >= 1 / ERROR).sum() <= stats.binom.ppf(0.999, draws, ERROR)
+        rejected += logarithm(_bets(ratios, reference, 3.0, ERROR), value) >= -np.log(ERROR)
+    assert 0 < rejected <= stats.binom.ppf(0.999, draws, ERROR)
 
 
 def test_no_row_loses_more_than_all_at_the_values_foretold():
