@@ -291,17 +291,17 @@ def _is_sorted(worth: NDArray[np.float64], error: float) -> bool:
 def unequal_note(sizes: NDArray[np.float64], error: float) -> str:
     """What to say where one group is so large that the limits are wide whatever the others hold.
 
-    A bet multiplies its stake by at most 1 + (rows of a group) / (rows of the largest) at each group, however good the
-    group is. So from a value of 1, say, the limit stays log(1/error) · largest / rows away.
+    A bet on a value ψ multiplies its stake by at most 1 + (1/ψ − 1) · (rows of a group) / (rows of the largest) at each
+    group, however good the group is. So where all groups are right, 1/ψ − 1 is log(1/error) · largest / rows at least.
     """
     largest, mean = float(sizes.max()), float(sizes.mean())
-    away = -np.log(error) * largest / float(sizes.sum())
+    away = 1 - 1 / (1 - np.log(error) * largest / float(sizes.sum()))
     if largest < UNEQUAL * mean or away < CLOSEST:
         return ""
     return (
         f"The limits are wide because the groups are of unequal size: the largest has {largest:,.0f} of "
         f"{sizes.sum():,.0f} rows, {largest / mean:,.0f} times the mean. They hold for groups of that size, all wrong "
-        f"or all right, and come no closer than about {min(away, 1.0):.2g} to the value, on a scale from 0 to 1. Bound "
+        f"or all right, and come no closer than about {away:.2g} to the value, on a scale from 0 to 1. Bound "
         "the rows of a group by a rule that is fixed beforehand, or use method='bootstrap', which is right for many "
         "groups."
     )
