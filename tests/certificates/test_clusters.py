@@ -8,6 +8,7 @@ from scipy import stats
 
 from surecut import Confusion, certify, tune_threshold
 from surecut.certificates.clusters import cluster_limits, least_ratio
+from surecut.certificates.confidence import share_limits
 from surecut.certificates.limits import value_limits
 from surecut.metrics import Utility, get_metric
 
@@ -54,8 +55,34 @@ def test_many_clusters_come_near_the_normal_limit():
     a, b = counts[:, 0], counts[:, :3].sum(axis=1)
     estimate = a.sum() / b.sum()
     spread = np.sqrt(((a - estimate * b) ** 2).sum()) / b.sum()
-    lower = least_ratio(a, b, (6.0, 6.0), (0.0, 1.0), ERROR)
-    assert 0.95 < (estimate - lower) / (stats.norm.isf(ERROR) * spread) < 1.25
+    lower = least_ratio(a, b, 6.0, (0.0, 1.0), ERROR)
+    assert 0.95 < (estimate - lower) / (stats.norm.isf(ERROR) * spread) < 1.15
+
+
+@pytest.mark.parametrize("share", [0.5, 0.02])
+def test_limits_of_a_share_are_nearly_as_narrow_as_exact_ones(share):
+    """Although they hold for clusters of any kind; a bet of one size at all values is wider by a third."""
+    rng = np.random.default_rng(6)
+    drawn = (rng.random((80, 333)) < share).astype(float)
+    exact = share_limits(drawn.sum(axis=1), 333, ERROR)[0]
+    bet = [least_ratio(right, np.ones(333), 1.0, (0.0, 1.0), ERROR) for right in drawn]
+    assert np.mean(drawn.mean(axis=1) - bet) < 1.15 * np.mean(drawn.mean(axis=1) - exact)
+
+
+def test_what_varies_little_has_narrow_limits():
+    """Shares of many labels: a single cluster could be far off, and so little is paid for it."""
+    rng = np.random.default_rng(7)
+    counted = rng.poisson(12, 333)
+    right = rng.binomial(counted, 0.4)
+    value = right.sum() / counted.sum()
+    assert value - least_ratio(right.astype(float), counted.astype(float), 100.0, (0.0, 1.0), ERROR) < 0.04
+
+
+def test_limits_do_not_depend_on_the_scale_of_values():
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(0, 17, 200) / 8, np.full(200, 2.0)
+    lower = least_ratio(a, b, 2.0, (0.0, 1.0), ERROR)
+    assert least_ratio(4 * a - 3 * b, b, 8.0, (-3.0, 1.0), ERROR) == pytest.approx(4 * lower - 3)
 
 
 def test_the_order_of_the_clusters_matters_little():
@@ -69,13 +96,13 @@ def test_the_order_of_the_clusters_matters_little():
 
 
 def test_rejected_values_are_those_below_the_limit():
-    from surecut.certificates.clusters import _is_rejected, _stakes, _steps
+    from surecut.certificates.clusters import _is_rejected, _steps
 
     rng = np.random.default_rng(4)
     for _ in range(5):
         counts = draw_counts(rng, 80)
         a, b = _steps(counts[:, 0], counts[:, :3].sum(axis=1))
-        rejected = _is_rejected(a, b, np.linspace(0, 1, 2_000), _stakes(a, b, 36.0), 6.0, 6.0, ERROR)
+        rejected = _is_rejected(a, b, np.linspace(0, 1, 2_000), 6.0, ERROR)
         assert (np.diff(rejected.astype(int)) <= 0).all()
 
 

@@ -1,29 +1,24 @@
 """Limits of a mean of many labels' values, from rows in which the labels depend on each other in any way.
 
 A label's value is a ratio, Ψ = E A / E B, or a sum of two. Limits of each label, all at once, can be averaged; but such
-a mean is as wide as one label is, although chance moves labels up and down and the mean much less. So the mean is
-looked at itself. With a reference ψ for the value and v for 1 / E B, both from the validation rows, that is
-fixed beforehand,
-
-    Ψ − ψ = v E(A − ψB) + (Ψ − ψ)(1 − v E B).
-
-The first part, averaged over labels, is the mean of a bounded quantity of a *row*, whatever holds between its labels:
-one bet (`clusters.least_ratio`). The second is a product of two small numbers, and limits of each label's Ψ and E B,
-all at once, bound it. A label with few rows to count on has v = 0 and counts with its own limit.
+a mean is as wide as one label is, although chance moves labels up and down and the mean much less. So one bet is placed
+on the values of all labels (`joint_bets`), and limits of each are needed for what is of second order only. Where B is
+the same for every row, the mean is one over rows, and a bet on it is all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from surecut.certificates.cells import ClusterCells, cells_of
-from surecut.certificates.clusters import least_ratio
+from surecut.certificates.clusters import STEPS, least_ratio, permutation
 from surecut.certificates.confidence import share_limits
+from surecut.certificates.joint_bets import Ratios, Reference, is_narrower, least_sum
 from surecut.certificates.limits import counted_kinds, value_of_share
 from surecut.certificates.nuisance import extremes, has_one_order, three_part_limit
 
@@ -41,11 +36,11 @@ LabelLimits = Callable[
 ]
 """(worth above, worth below, counts of each label, error) → lower and upper limits of the labels' ratios."""
 
-KNOWN = 0.5
-"""A label is joined if its E B is known to this part of itself, all labels at once."""
+BOX_SHARE = 0.1
+"""The share of the error that is spent on limits of the single labels, where they are joined."""
 
-BOX_SHARE = 0.4
-"""The share of the error that is spent on limits of the single labels."""
+MOST_CELLS = 4_000_000
+"""Steps times ratios at most; more rows are added up in blocks, each of which is one step of the bet."""
 
 
 def mean_limits(
@@ -56,73 +51,98 @@ def mean_limits(
     `reference` are the confusions of other rows, at the same cut. `limits` are those of the labels' own ratios, where
     they are not shares of independent rows.
     """
-    limits = limits or label_limits
-    rows, labels = len(cells), cells.labels
-    totals, before = cells_of(cells.confusion()), cells_of(reference)
-    plans = [_plan(numerators, denominators, before, rows, error) for _, numerators, denominators in terms]
-    joined = any(plan.inverse.any() for plan in plans)
-    of_box = error * (BOX_SHARE if joined else 1.0)
-    events = sum(int(np.where(plan.inverse > 0, 4, 1).sum()) for plan in plans)
-    weights = np.zeros((labels, 4))
-    alone, second = np.zeros(2), np.zeros(2)
-    centre = 0.0
-    span = 0.0
-    for (factor, numerators, denominators), plan in zip(terms, plans, strict=True):
-        low, high = limits(numerators, denominators, totals, of_box / events)
-        low_b, high_b = mean_of_bounded(totals @ denominators / rows, denominators.max(), rows, of_box / events)
-        if np.ptp(denominators) == 0:
-            low_b = high_b = np.full(labels, denominators[0])
-        share = factor / labels
-        alone += share * np.array([low.sum(), high.sum()])
-        centre += share * plan.value.sum()
-        span += factor * float(np.ptp(extremes(numerators, denominators)))
-        off = [1 - plan.inverse * bound for bound in (low_b, high_b)]
-        products = [(end - plan.value) * one for end in (low, high) for one in off]
-        second += share * np.array([np.minimum.reduce(products).sum(), np.maximum.reduce(products).sum()])
-        weights += share * plan.inverse[:, None] * (numerators - plan.value[:, None] * denominators)
-    if not joined:
-        return float(alone[0]), float(alone[1])
-    sides = []
-    for sign in (1.0, -1.0):
-        of_row = sign * cells.worth(weights)
-        least, most = float((sign * weights).min(axis=1).sum()), float((sign * weights).max(axis=1).sum())
-        window = (max(least, -span / 2), min(most, span / 4))
-        reach = (window[1] - least, most - window[0])
-        sides.append(sign * least_ratio(of_row, np.ones(rows), reach, window, error - of_box))
-        if sides[-1] * sign <= window[0]:  # not even that is sure
-            sides[-1] = sign * least
-    lower = max(alone[0], centre + sides[0] + second[0])
-    upper = min(alone[1], centre + sides[1] + second[1])
-    return float(lower), float(upper)
+    if cells.labels > 1 and all(np.ptp(denominators) == 0 for _, _, denominators in terms):
+        return _mean_over_rows(terms, cells, error)
+    totals, ends = cells_of(cells.confusion()), [extremes(*term[1:]) for term in terms]
+    spans = np.array([factor * (most - least) for (factor, *_), (least, most) in zip(terms, ends, strict=True)])
+    start = sum(factor * least for (factor, *_), (least, _) in zip(terms, ends, strict=True))
+    weight = np.repeat(spans, cells.labels) / cells.labels
+
+    @cache
+    def own_limits(each: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = [(limits or label_limits)(*term[1:], totals, each) for term in terms]
+        scaled = [
+            [(of - least) / (most - least) for of in pair] for pair, (least, most) in zip(found, ends, strict=True)
+        ]
+        low, high = (np.concatenate(side) for side in zip(*scaled, strict=True))
+        return low, high
+
+    if len(weight) == 1:
+        low, high = own_limits(error)
+        return float(start + weight @ low), float(start + weight @ high)
+    ratios, others = _ratios(terms, ends, cells, cells_of(reference), weight)
+    lower = _lower_limit(ratios, others, own_limits, error)
+
+    def complements(each: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = own_limits(each)
+        return 1 - high, 1 - low
+
+    upper = _lower_limit(ratios.complement(), others.complement(), complements, error)
+    return float(start + lower), float(start + spans.sum() - upper)
 
 
-@dataclass(frozen=True)
-class _Reference:
-    """What is fixed beforehand for each label: a value ψ near the ratio, and v near one over E B, or 0."""
-
-    value: NDArray[np.float64]
-    inverse: NDArray[np.float64]
-
-
-def _plan(
-    numerators: NDArray[np.float64],
-    denominators: NDArray[np.float64],
-    before: NDArray[np.float64],
-    rows: int,
+def _lower_limit(
+    ratios: Ratios,
+    reference: Reference,
+    own_limits: Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]],
     error: float,
-) -> _Reference:
-    """From the validation rows: a label is joined if the product of what is not known is small beside its limits."""
-    then = before.sum(axis=1)
-    above, below, counted = before @ numerators, before @ denominators, before @ (denominators > 0)
-    least, most = extremes(numerators, denominators)
-    value = np.divide(above, below, out=np.full(len(below), (least + most) / 2), where=below > 0)
-    quantile = -special.ndtri(error * BOX_SHARE / 4 / len(before))
-    with np.errstate(divide="ignore"):
-        unsure = np.sqrt(1 / counted + then / (rows * counted))  # of both samples, relatively
-    constant = np.ptp(denominators) == 0
-    joined = (below > 0) & (constant | (quantile * unsure < KNOWN))
-    joined &= joined.mean() > 0.5  # the others would pay for it
-    return _Reference(value, np.divide(then, below, out=np.zeros(len(below)), where=joined))
+) -> float:
+    """Of the weighted sum: by one bet, or by the sum of the ratios' own limits; the reference decides which."""
+    each = error / len(ratios.weight)
+    of_box, of_bet = each * BOX_SHARE / 2, error * (1 - BOX_SHARE)
+    away, alone = -special.ndtri(of_box), -special.ndtri(each)
+    if is_narrower(ratios, reference, away, of_bet, alone):
+        return least_sum(ratios, reference, own_limits(of_box), away, of_bet)
+    return float(ratios.weight @ own_limits(each)[0])
+
+
+def _mean_over_rows(terms: list[Term], cells: ClusterCells, error: float) -> tuple[float, float]:
+    """Where a row counts the same below the bar whatever its cell: its own mean over labels is bounded."""
+    worth = sum(factor * numerators / denominators for factor, numerators, denominators in terms)
+    of_row = cells.worth(np.tile(worth / cells.labels, (cells.labels, 1)))
+    least, most, one = float(np.min(worth)), float(np.max(worth)), np.ones(len(cells))
+    return (
+        least_ratio(of_row, one, most - least, (least, most), error),
+        -least_ratio(-of_row, one, most - least, (-most, -least), error),
+    )
+
+
+def _ratios(
+    terms: list[Term],
+    ends: list[tuple[float, float]],
+    cells: ClusterCells,
+    before: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> tuple[Ratios, Reference]:
+    """Each label's ratios on a scale from 0 to 1, step by step, and the reference."""
+    steps = _steps(terms, cells, len(weight))
+    size = np.ceil(len(cells) / steps.shape[0])
+    counts = [np.asarray((steps @ part).toarray()) for part in (cells.tp, cells.fp, cells.fn)]
+    counts.append((steps @ cells.rows)[:, None] - sum(counts))
+    above, below, old_above, old_below, reach, height = [], [], [], [], [], []
+    for (_, numerators, denominators), (least, most) in zip(terms, ends, strict=True):
+        scaled = (numerators - least * denominators) / (most - least)
+        above.append(sum(worth * count for worth, count in zip(scaled, counts, strict=True) if worth))
+        below.append(sum(worth * count for worth, count in zip(denominators, counts, strict=True) if worth))
+        old_above.append(before @ scaled)
+        old_below.append(before @ denominators)
+        reach.append(np.full(cells.labels, size * (denominators - scaled).max()))
+        height.append(np.full(cells.labels, size * scaled.max()))
+    then = np.tile(before.sum(axis=1), len(terms)) / size
+    reference = Reference(np.concatenate(old_above), np.concatenate(old_below), then)
+    sizes = np.concatenate(reach), np.concatenate(height)
+    return Ratios(np.hstack(above), np.hstack(below), weight, *sizes), reference
+
+
+def _steps(terms: list[Term], cells: ClusterCells, number: int) -> Any:
+    """Which rows are in which step: in an order that depends on the rows that there are, in blocks if they are many."""
+    from scipy import sparse
+
+    sums = [sum(term[side] for term in terms) for side in (1, 2)]
+    order = permutation(*(cells.worth(np.tile(worth, (cells.labels, 1))) for worth in sums))
+    size = int(np.ceil(len(cells) / min(STEPS, max(MOST_CELLS // number, 1))))
+    step = np.arange(len(cells)) // size
+    return sparse.csr_array((np.ones(len(cells)), (step, order)), shape=(int(step[-1]) + 1, len(cells)))
 
 
 def label_limits(

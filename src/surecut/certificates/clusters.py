@@ -49,6 +49,9 @@ STEPS = 20_000
 SLACK = 0.2
 """The option pays this much more than is needed, so that what cannot be hedged at the end is not missed."""
 
+CAUTION = 0.3
+"""How much of its largest possible size a variance from few steps is taken to exceed its estimate by."""
+
 AT_ONCE = 34
 """Values that are tried together."""
 
@@ -67,7 +70,7 @@ _HEDGE = np.concatenate(([0.0], np.exp(-(special.ndtri(_WEALTH[1:-1]) ** 2) / 2)
 def least_ratio(
     numerators: NDArray[np.float64],
     denominators: NDArray[np.float64],
-    reach: tuple[float, float],
+    reach: float,
     values: tuple[float, float],
     error: float,
 ) -> float:
@@ -78,35 +81,37 @@ def least_ratio(
     numerators, denominators
         A and B of each cluster.
     reach
-        How far A − ψB can be below and above 0, for every ψ between `values`.
+        How far A can be below B times the largest value, whatever the cluster.
     values
-        The least value that there is, which is returned if nothing better can be said, and the largest one that is
-        looked at. Neither may depend on these clusters.
+        The least and the largest value v that there is: A is at least, and at most, v B in every cluster. The least one
+        is returned if nothing better can be said.
     error
         The probability with which the limit may fail.
 
     Notes
     -----
-    The stakes are such that more wealth stays more wealth, whatever the next cluster (the hedge is concave, and less
-    than the wealth over the reach below, and than what lacks to the payment over the reach above). So a value that is
-    smaller never leaves the gambler poorer, the rejected values are those below a limit, and it can be searched for.
+    On a scale on which values reach from 0 to 1, A is between 0 and B, and A − ψB not below −ψ · reach. The stake is
+    the least of two: of a concave function of the wealth, 0 at the payment, and of the wealth over ψ · reach. So more
+    wealth stays more wealth, whatever the next cluster, until the payment is reached. And at a smaller ψ a stake is not
+    smaller, but at most by so much larger that stake times ψ is not. Hence a gain is not smaller at a smaller ψ, and a
+    loss, stake · ψ · (B − A/ψ), not larger. So a value that is smaller never leaves the gambler poorer, the rejected
+    values are those below a limit, and it can be searched for.
 
     A gambler who knows the order in which clusters come could bet on it. So that order must have nothing to do with
     what they hold: where it is exchangeable, it stays so under the permutation that is applied here, which a hash of
     the clusters chooses whatever their order. `require_no_order` refuses what is visibly sorted.
     """
-    a, b = _steps(numerators, denominators)
-    size = int(np.ceil(len(numerators) / len(a)))
-    low, high = reach[0] * size, reach[1] * size
-    if not (low > 0 and high > 0) or not b.any():
-        return values[0]
-    stake = _stakes(a, b, low * high)
+    least, most = values
+    if not (most > least and reach > 0) or not denominators.any():
+        return least
+    a, b = _steps((numerators - least * denominators) / (most - least), denominators)
+    reach *= int(np.ceil(len(numerators) / len(a))) / (most - least)
 
     def edge(below: float, above: float, rounds: int) -> float | None:
         """The largest value that is rejected, to a small part of the interval; None where its lower end is not."""
         for _ in range(rounds):
             tried = np.linspace(below, above, AT_ONCE)
-            rejected = _is_rejected(a, b, tried, stake, low, high, error)
+            rejected = _is_rejected(a, b, tried, reach, error)
             if rejected.all():
                 return float(above)
             first = int(np.argmin(rejected))
@@ -117,22 +122,27 @@ def least_ratio(
 
     estimate = float(a.sum() / b.sum())
     spread = float(np.sqrt(((a - estimate * b) ** 2).sum()) / b.sum())
-    start, end = (float(np.clip(estimate - by * spread, *values)) for by in (8.0, 0.0))
+    start, end = (float(np.clip(estimate - by * spread, 0.0, 1.0)) for by in (8.0, 0.0))
     found = edge(start, end, 2) if start < end else None  # where it is as a rule
     if found is None:
-        found = edge(values[0], max(start, end), 3)
-    return values[0] if found is None else found
+        found = edge(0.0, max(start, end), 3)
+    return least if found is None else least + (most - least) * found
 
 
-def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The clusters in another order than they came, in blocks if they are many.
+def permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Another order than the one in which clusters came.
 
     The permutation depends on which clusters there are, not on their order, and is applied to the order given. Applied
     to sorted clusters it would give each sample one fixed order, and the gambler could gain by it.
     """
     ordered = np.lexsort((b, a))
     seed = hashlib.sha256(a[ordered].tobytes() + b[ordered].tobytes()).digest()
-    order = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
+    return np.random.default_rng(np.frombuffer(seed, dtype=np.uint32)).permutation(len(a))
+
+
+def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The clusters in another order than they came, in blocks if they are many."""
+    order = permutation(a, b)
     a, b = a[order], b[order]
     if len(a) > STEPS:
         starts = np.arange(0, len(a), int(np.ceil(len(a) / STEPS)))
@@ -140,35 +150,41 @@ def _steps(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.f
     return a, b
 
 
-def _stakes(a: NDArray[np.float64], b: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """One over the standard deviation of what is left to come, at each step: from the steps before it."""
+def _stakes(
+    a: NDArray[np.float64], b: NDArray[np.float64], values: NDArray[np.float64], reach: float
+) -> NDArray[np.float64]:
+    """One over the standard deviation of what is left to come, at each step and value: from the steps before it.
+
+    Of few steps the variance is taken to be larger than it seems, but never larger than that of A between 0 and B with
+    the mean ψB. It does not fall in ψ, and rises less than ψ² does.
+    """
     seen = np.arange(len(a))
     (sum_a, sum_b, sum_aa, sum_ab, sum_bb) = (
         np.concatenate(([0.0], np.cumsum(terms)[:-1])) for terms in (a, b, a * a, a * b, b * b)
     )
     ratio = np.divide(sum_a, sum_b, out=np.zeros_like(sum_a), where=sum_b > 0)
-    squares = np.maximum(sum_aa - 2 * ratio * sum_ab + ratio**2 * sum_bb, 0.0)
-    variance = (squares + 0.1 * most) / (seen + 0.1)
-    return np.asarray(1 / np.sqrt(variance * (len(a) - seen)))
+    squares = np.maximum(sum_aa - 2 * ratio * sum_ab + ratio**2 * sum_bb, 0.0)[:, None]
+    largest = ((sum_bb + reach**2) / (seen + 1))[:, None]
+    often = np.maximum(seen, 1e-4)[:, None]
+    share = np.minimum(values, 0.5)
+    variance = np.minimum(
+        squares / often + CAUTION * values * largest * len(a) / often**2, share * (1 - share) * largest
+    )
+    return np.asarray(1 / np.sqrt(variance * (len(a) - seen)[:, None]))
 
 
 def _is_rejected(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    values: NDArray[np.float64],
-    stakes: NDArray[np.float64],
-    low: float,
-    high: float,
-    error: float,
+    a: NDArray[np.float64], b: NDArray[np.float64], values: NDArray[np.float64], reach: float, error: float
 ) -> NDArray[np.bool_]:
     """At which values the wealth comes to 1/error; it is told as a share of what the option pays."""
+    values = np.maximum(values, 1e-12)
     wealth = np.full(len(values), error * (1 - SLACK))
     most = wealth.copy()
-    for of_a, of_b, stake in zip(a.tolist(), b.tolist(), stakes.tolist(), strict=True):
+    for of_a, of_b, stake in zip(a.tolist(), b.tolist(), _stakes(a, b, values, reach), strict=True):
         bet = stake * np.interp(wealth, _WEALTH, _HEDGE)
-        np.minimum(bet, wealth / low, out=bet)
-        np.minimum(bet, (1 - wealth) / high, out=bet)
+        np.minimum(bet, wealth / (values * reach), out=bet)
         wealth += bet * (of_a - values * of_b)
+        np.clip(wealth, 0.0, 1.0, out=wealth)
         np.maximum(most, wealth, out=most)
     return np.asarray(most >= 1 - SLACK)
 
@@ -181,19 +197,17 @@ def ratio_limits(
     (numerators, denominators) = kinds
     if len(numerators) == 2:  # a share, and the value is a function of it
         better, value = value_of_share(numerators, denominators)
-        a, b, reach = counts[:, better], counts.sum(axis=1), (largest, largest)
-        low = least_ratio(a, b, reach, (0.0, 1.0), error)
-        high = -least_ratio(-a, b, reach, (-1.0, 0.0), error)
+        a, b = counts[:, better], counts.sum(axis=1)
+        low = least_ratio(a, b, largest, (0.0, 1.0), error)
+        high = -least_ratio(-a, b, largest, (-1.0, 0.0), error)
         return float(value(low)), float(value(high))
     extremes = numerators / denominators
     least, most = float(extremes.min()), float(extremes.max())
-    at_ends = [numerators - end * denominators for end in (least, most)]
-    low = largest * max(0.0, -float(np.min(at_ends)))
-    high = largest * max(0.0, float(np.max(at_ends)))
+    below, above = (most * denominators - numerators).max(), (numerators - least * denominators).max()
     a, b = counts @ numerators, counts @ denominators
     return (
-        least_ratio(a, b, (low, high), (least, most), error),
-        -least_ratio(-a, b, (high, low), (-most, -least), error),
+        least_ratio(a, b, largest * float(below), (least, most), error),
+        -least_ratio(-a, b, largest * float(above), (-most, -least), error),
     )
 
 
@@ -277,17 +291,17 @@ def _is_sorted(worth: NDArray[np.float64], error: float) -> bool:
 def unequal_note(sizes: NDArray[np.float64], error: float) -> str:
     """What to say where one group is so large that the limits are wide whatever the others hold.
 
-    A bet multiplies its stake by at most 1 + (rows of a group) / (rows of the largest) at each group, however good the
-    group is. So from a value of 1, say, the limit stays log(1/error) · largest / rows away.
+    A bet on a value ψ multiplies its stake by at most 1 + (1/ψ − 1) · (rows of a group) / (rows of the largest) at each
+    group, however good the group is. So where all groups are right, 1/ψ − 1 is log(1/error) · largest / rows at least.
     """
     largest, mean = float(sizes.max()), float(sizes.mean())
-    away = -np.log(error) * largest / float(sizes.sum())
+    away = 1 - 1 / (1 - np.log(error) * largest / float(sizes.sum()))
     if largest < UNEQUAL * mean or away < CLOSEST:
         return ""
     return (
         f"The limits are wide because the groups are of unequal size: the largest has {largest:,.0f} of "
         f"{sizes.sum():,.0f} rows, {largest / mean:,.0f} times the mean. They hold for groups of that size, all wrong "
-        f"or all right, and come no closer than about {min(away, 1.0):.2g} to the value, on a scale from 0 to 1. Bound "
+        f"or all right, and come no closer than about {away:.2g} to the value, on a scale from 0 to 1. Bound "
         "the rows of a group by a rule that is fixed beforehand, or use method='bootstrap', which is right for many "
         "groups."
     )

@@ -2,7 +2,7 @@
 
 - One label: by `limits`. Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little cautious for the
   others. Of groups of rows: by `clusters`.
-- Many labels: macro by `averages` (one bet on the mean itself, limits of the labels at error / m for the rest), micro
+- Many labels: macro by `averages` (one bet on the values of all labels), micro
   by `clusters` (a row is a cluster of pairs), samples by a bet on the rows' values. From tallies alone, in which the
   rows are no longer together, by the labels' limits at error / m.
 """
@@ -139,8 +139,8 @@ def labels_alone(metric: Metric, confusion: Confusion, error: float) -> tuple[fl
 
 def _mean_of_rows(values: NDArray[np.float64], extremes: tuple[float, float], error: float) -> tuple[float, float]:
     least, most = extremes
-    reach, one = (most - least, most - least), np.ones(len(values))
+    one = np.ones(len(values))
     return (
-        least_ratio(values, one, reach, (least, most), error),
-        -least_ratio(-values, one, reach, (-most, -least), error),
+        least_ratio(values, one, most - least, (least, most), error),
+        -least_ratio(-values, one, most - least, (-most, -least), error),
     )
