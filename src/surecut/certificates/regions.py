@@ -28,11 +28,17 @@ ValueAt = Callable[["Array"], Callable[[Any, Any], Any]]
 SMOOTHING = 0.25
 """Rows that are added to both sides of a share, times the squared normal quantile: fewer, and W need not fall in q."""
 
+PRECISION = 1e-3
+"""How near to the boundary of a set the innermost count is known, in rows."""
+
 STEP = 0.9
 """Distance of the points of a sum, in standard deviations of what is summed: its error is exp(−2π²/STEP²)."""
 
 MOST_OF_ONE, MOST_OF_TWO = 600, 6_000
 """So many outcomes of one count, or of two, before the innermost one are summed one by one, at most."""
+
+LEAST_OF_ONE = 60
+"""So many points of one count are taken at least: the boundary of the innermost count may have a kink."""
 
 FEWEST = 10.0
 """The mean count from which points may replace whole numbers: the sum ends smoothly before 0."""
@@ -142,7 +148,9 @@ class Statistic:
         return level - 1e-9 * max(1.0, abs(level))
 
     def most(self, drawn: Array, first: Array) -> Array:
-        """The largest j, a real number, at which W is as large as observed, for each of the others; −1 where none is.
+        """The largest j, a real number, at which W is as large as observed, for each of the others.
+
+        Where that is none, it goes on smoothly from 0 to −1, at which a set is empty.
 
         The outermost of several points of a grid decides between which of them it lies, so that the sets are nested.
         """
@@ -162,16 +170,21 @@ class Statistic:
         low, high = trials * grid[outermost], trials * grid[beyond]
         at_low, at_high = values[outermost, columns], values[beyond, columns]
         kept = np.zeros(len(trials))  # which end stayed the last time
-        for _ in range(5):  # the Illinois method: false position, and half the weight of an end that stays twice
+        for _ in range(20):  # the Illinois method: false position, and half the weight of an end that stays twice
+            if (all_ | none | (high - low <= 2 * PRECISION)).all():
+                break
             slope = np.where(all_ | none | (at_low == at_high), 1.0, at_low - at_high)
             middle = low + (high - low) * np.clip(at_low / slope, 1e-9, 1 - 1e-9)
+            middle = np.clip(middle + kept * PRECISION, low, high)  # a little further, to pass the solution
             here = excess(middle)
             up = here >= 0
             at_low = np.where(up, here, np.where(kept < 0, at_low / 2, at_low))
             at_high = np.where(up, np.where(kept > 0, at_high / 2, at_high), here)
             low, high = np.where(up, middle, low), np.where(up, high, middle)
             kept = np.where(up, 1.0, -1.0)
-        return np.asarray(np.where(all_, trials, np.where(none, -1.0, high)))
+        fall = values[0] - values[1]
+        before = np.divide(values[0] * trials * grid[1], fall, out=np.full_like(trials, -1.0), where=fall > 0)
+        return np.asarray(np.where(all_, trials, np.where(none, np.maximum(before, -1.0), high)))
 
 
 class StatisticOfParts(Statistic):
@@ -281,17 +294,19 @@ def _outcomes(
     trials = sampling.trials(count, first)[0]
     ends = _range((rows, rows), limits[0], reach) if rows else (count, count)
     possible = sampling.trials(np.array(ends), 0.0)[0]
-    first_ends = _range((possible.min(), possible.max()), limits[1], reach)
+    others = first > trials / 2  # then the rows that are not of the first count are few, and they are counted
+    shares = (1 - limits[1][1], 1 - limits[1][0]) if others else limits[1]
+    first_ends = _range((possible.min(), possible.max()), shares, reach)
     of_prior, of_p, of_q = (max(float(part[0]), 1e-300) for part in observed.parts())
     smooth = np.sqrt((of_p + of_q) / (of_prior + of_p + of_q)), np.sqrt(of_q / (of_p + of_q))
     most = MOST_OF_TWO if rows else MOST_OF_ONE
     whole = (ends[1] - ends[0] + 1) * (first_ends[1] - first_ends[0] + 1) <= 4 * most
     for scale in ((0.0, 0.0), smooth) if whole else (smooth,):
-        m, step = _points(ends, rows, limits[0], scale[0])
-        i, first_step = _points(first_ends, trials, limits[1], scale[1])
+        m, step = _points(ends, rows, limits[0], scale[0], 1)
+        i, first_step = _points(first_ends, trials, shares, scale[1], 1 if rows else LEAST_OF_ONE)
         m, i = (grid.ravel() for grid in np.meshgrid(m, i, indexing="ij"))
-        kept = i <= sampling.trials(m, i)[0]
-        m, i = m[kept], i[kept]
+        possible = sampling.trials(m, i)[0]
+        m, i = m[i <= possible], (possible - i if others else i)[i <= possible]
         away = np.hypot(_distance(m, rows, count), _distance(i, sampling.trials(m, i)[0], first, trials))
         farthest = max(
             float(np.max(_distance(np.multiply(total, limit), total, at)))
@@ -321,9 +336,7 @@ def _range(trials: tuple[float, float], shares: tuple[float, float], reach: floa
     return float(max(0.0, start)), float(min(trials[1], end))
 
 
-def _points(
-    ends: tuple[float, float], trials: float, shares: tuple[float, float], smooth: float
-) -> tuple[Array, float]:
+def _points(ends: Pair, trials: float, shares: Pair, smooth: float, fewest: int) -> tuple[Array, float]:
     """The whole numbers in a range, or fewer points at which a smooth function is summed as well; and their distance.
 
     `smooth` is the scale on which the function changes, in standard deviations of the count.
@@ -332,5 +345,5 @@ def _points(
     rare = trials * min(shares[0], 1 - shares[1]) < FEWEST
     if rare or step < 1.5:
         return np.arange(ends[0], ends[1] + 1), 1.0
-    number = int(np.ceil((ends[1] - ends[0]) / step))
+    number = max(fewest, int(np.ceil((ends[1] - ends[0]) / step)))
     return np.linspace(*ends, number + 1), (ends[1] - ends[0]) / number
