@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.nuisance import LIMITS_OF_NUISANCE, has_one_order, least_value, three_part_limit
+from surecut.certificates.nuisance import drawn_limits, has_one_order, least_value, three_part_limit
 from surecut.certificates.priors import (
     PRIORS,
     PRIORS_COMPARED,
@@ -34,7 +34,8 @@ def value_limits(
 
     A row of each cell is worth something above and below the bar. Where only two kinds of rows count, their ratio is
     a share (F₁: TP among TP + FP + FN) and the limits are Clopper–Pearson's. Three kinds leave one unknown share beside
-    the value. For other metrics the classes are taken as given, and the prior, if it matters, within limits.
+    the value. For other metrics the rates of both classes are unknown, and the prior, if it matters; `nuisance` has the
+    limits of both.
     """
     worth = None if given_prior is not None else row_worth(metric)
     if worth is not None:
@@ -116,8 +117,7 @@ def _limits_by_class(
     tp, fp, fn, tn = (float(cell) for cell in cells)
     positives, rows = tp + fn, tp + fp + fn + tn
     if given_prior is None and depends_on_prior(metric):
-        low, high = share_limits(positives, rows, error * LIMITS_OF_NUISANCE / 6)
-        require_monotone(metric, np.linspace(low, high, PRIORS))
+        require_monotone(metric, np.linspace(*drawn_limits(positives, rows, error), PRIORS))
         fixed = None
     else:
         fixed = positives / rows if given_prior is None else given_prior

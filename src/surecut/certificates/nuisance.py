@@ -84,6 +84,12 @@ def least_value(statistics: Sequence[Statistic], error: float) -> float:
     return _Search(statistics[best], observed[best], error * (1 - LIMITS_OF_NUISANCE), each).limit()
 
 
+def drawn_limits(count: float, rows: float, error: float) -> tuple[float, float]:
+    """Limits of the prior, within which `least_value` looks at two statistics of classes that are drawn."""
+    low, high = share_limits(count, rows, _least_product(error * LIMITS_OF_NUISANCE / 2) / 2)
+    return float(low), float(high)
+
+
 class _Nuisance:
     """The nuisance shares P and p that are within joint limits, as points of the square [−1, 1]².
 
@@ -212,7 +218,8 @@ class _Search:
             values, away, slopes = (np.append(a, b) for a, b in zip((values, away, slopes), found[:3], strict=True))
             if round_ >= FEWEST_ROUNDS and values.min() > least - ENOUGH * self.deviation:
                 break
-        return float(values.min() - ENOUGH * self.deviation)
+        lowest = float(values.min())
+        return lowest - ENOUGH * self.deviation if np.isfinite(lowest) else -np.inf
 
     def solved(
         self, points: Array, away: Array | None = None, slopes: Array | None = None, least: float = np.inf
@@ -242,6 +249,8 @@ class _Search:
             active = np.flatnonzero((unsure > 0) & ~(values - unsure > lowest))
             if not len(active):
                 break
+        roots.now[active] = np.minimum(roots.high[active], RIGHT)  # not solved, which is the safe side
+        values[active] = self._values(prior[active], first[active], _to_share(roots.now[active]))
         return values, roots.now - guess, roots.slope, roots.now == RIGHT
 
     def _edges(self, grid: Array, whole: NDArray[np.bool_]) -> Array:

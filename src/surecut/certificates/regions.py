@@ -28,6 +28,9 @@ ValueAt = Callable[["Array"], Callable[[Any, Any], Any]]
 SMOOTHING = 0.25
 """Rows that are added to both sides of a share, times the squared normal quantile: fewer, and W need not fall in q."""
 
+GRID = np.sin(np.linspace(0.0, np.pi / 2, 9)) ** 2
+"""Shares of its trials at which the innermost count is looked at first."""
+
 PRECISION = 1e-3
 """How near to the boundary of a set the innermost count is known, in rows."""
 
@@ -150,9 +153,8 @@ class Statistic:
     def most(self, drawn: Array, first: Array) -> Array:
         """The largest j, a real number, at which W is as large as observed, for each of the others.
 
-        Where that is none, it goes on smoothly from 0 to −1, at which a set is empty.
-
-        The outermost of several points of a grid decides between which of them it lies, so that the sets are nested.
+        Where there is none, it goes on smoothly from 0 to −1, at which a set is empty. The outermost of several points
+        of a grid decides between which of them it lies, so that the sets are nested.
         """
         order, level = self.ordering(drawn, first), self.level()
         trials = self.sampling.trials(drawn, first)[1]
@@ -160,31 +162,44 @@ class Statistic:
         def excess(second: Array) -> Array:
             return np.asarray(order(second) - level)
 
-        grid = np.sin(np.linspace(0.0, np.pi / 2, 9)) ** 2
-        values = np.array([excess(trials * share) for share in grid])
+        values = np.array([excess(trials * share) for share in GRID])
         inside = values >= 0
-        outermost = len(grid) - 1 - np.argmax(inside[::-1], axis=0)
         none, all_ = ~inside.any(axis=0), inside[-1]
-        beyond = np.minimum(outermost + 1, len(grid) - 1)
-        columns = np.arange(len(trials))
-        low, high = trials * grid[outermost], trials * grid[beyond]
-        at_low, at_high = values[outermost, columns], values[beyond, columns]
-        kept = np.zeros(len(trials))  # which end stayed the last time
-        for _ in range(20):  # the Illinois method: false position, and half the weight of an end that stays twice
-            if (all_ | none | (high - low <= 2 * PRECISION)).all():
-                break
-            slope = np.where(all_ | none | (at_low == at_high), 1.0, at_low - at_high)
-            middle = low + (high - low) * np.clip(at_low / slope, 1e-9, 1 - 1e-9)
-            middle = np.clip(middle + kept * PRECISION, low, high)  # a little further, to pass the solution
-            here = excess(middle)
-            up = here >= 0
-            at_low = np.where(up, here, np.where(kept < 0, at_low / 2, at_low))
-            at_high = np.where(up, np.where(kept > 0, at_high / 2, at_high), here)
-            low, high = np.where(up, middle, low), np.where(up, high, middle)
-            kept = np.where(up, 1.0, -1.0)
+        outermost = len(GRID) - 1 - np.argmax(inside[::-1], axis=0)
+        ends = [np.minimum(outermost + beyond, len(GRID) - 1) for beyond in (0, 1)]
+        columns, decided = np.arange(len(trials)), none | all_
+        low, high = (trials * GRID[end] for end in ends)
+        high = _crossing(excess, (low, high), (values[ends[0], columns], values[ends[1], columns]), decided)
         fall = values[0] - values[1]
-        before = np.divide(values[0] * trials * grid[1], fall, out=np.full_like(trials, -1.0), where=fall > 0)
+        before = np.divide(values[0] * trials * GRID[1], fall, out=np.full_like(trials, -1.0), where=fall > 0)
         return np.asarray(np.where(all_, trials, np.where(none, np.maximum(before, -1.0), high)))
+
+
+def _crossing(
+    excess: Callable[[Array], Array],
+    ends: tuple[Array, Array],
+    at_ends: tuple[Array, Array],
+    decided: NDArray[np.bool_],
+) -> Array:
+    """Where a falling excess is negative for the first time, and not much later; `decided` are those of no interest.
+
+    The Illinois method: false position, and half the weight of an end that stays twice.
+    """
+    (low, high), (at_low, at_high) = ends, at_ends
+    kept = np.zeros(len(low))  # which end stayed the last time
+    for _ in range(20):
+        if (decided | (high - low <= 2 * PRECISION)).all():
+            break
+        slope = np.where(decided | (at_low == at_high), 1.0, at_low - at_high)
+        middle = low + (high - low) * np.clip(at_low / slope, 1e-9, 1 - 1e-9)
+        middle = np.clip(middle + kept * PRECISION, low, high)  # a little further, to pass the solution
+        here = excess(middle)
+        up = here >= 0
+        at_low = np.where(up, here, np.where(kept < 0, at_low / 2, at_low))
+        at_high = np.where(up, np.where(kept > 0, at_high / 2, at_high), here)
+        low, high = np.where(up, middle, low), np.where(up, high, middle)
+        kept = np.where(up, 1.0, -1.0)
+    return high
 
 
 class StatisticOfParts(Statistic):
