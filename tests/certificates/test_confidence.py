@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from surecut.certificates import regions
 from surecut.certificates.confidence import _lines, crossing_probability, least_shares, share_limits
-from surecut.certificates.nuisance import three_part_limit, two_share_limit
+from surecut.certificates.nuisance import _Search, least_value, three_part_limit
+from surecut.certificates.regions import Region, Sampling, Statistic
 
 
 @pytest.mark.parametrize("total", [1, 7, 60])
@@ -92,13 +94,23 @@ def test_three_parts_are_covered(shares):
     assert missed > 0.01  # not merely because it promises nothing
 
 
-class FallingMean:
-    """The rates at which the mean of the true rates, 1 − (fpr + fnr) / 2, has a value."""
+def mean_of_true_rates(_):
+    """Whatever the prior, the mean falls in both rates."""
+    return lambda fpr, fnr: 1 - (fpr + fnr) / 2
 
-    def second(self, fpr, value):
-        return 2 * (1 - value) - fpr
 
-    first = second
+def accuracy(prior):
+    return lambda fpr, fnr: 1 - (1 - prior) * fpr - prior * fnr
+
+
+def lower_limit(false_positives, false_negatives):
+    """Of 30 negatives and 15 positives, either of them first: the mean is the same function of both orders."""
+    counts = ((false_positives, 30.0), (false_negatives, 15.0))
+    statistics = [
+        Statistic(Sampling((0.0, 0.0), i, j, (rows, 0.0), (others, 0.0, 0.0)), mean_of_true_rates, 0.1)
+        for (i, rows), (j, others) in (counts, counts[::-1])
+    ]
+    return least_value(statistics, 0.1)
 
 
 @pytest.mark.parametrize(("fpr", "fnr"), [(0.1, 0.3), (0.02, 0.5), (0.4, 0.4)])
@@ -107,12 +119,32 @@ def test_two_shares_are_covered(fpr, fnr):
     fp, fn = (grid.ravel() for grid in np.meshgrid(np.arange(31), np.arange(16)))
     mass = stats.binom.pmf(fp, 30, fpr) * stats.binom.pmf(fn, 15, fnr)
     likely = mass > 1e-5
-    lower = np.array(
-        [
-            two_share_limit(FallingMean(), (i, 30), (j, 15), 0.0, 1 - (i / 30 + j / 15) / 2, 0.1)
-            for i, j in zip(fp[likely], fn[likely], strict=True)
-        ]
-    )
+    lower = np.array([lower_limit(float(i), float(j)) for i, j in zip(fp[likely], fn[likely], strict=True)])
     missed = mass[likely][lower > truth].sum()
     assert missed <= 0.1
     assert missed > 0.01
+
+
+@pytest.mark.parametrize(
+    ("sampling", "value_at"),
+    [
+        (Sampling((0.0, 0.0), 99.0, 0.0, (3985.0, 0.0), (15.0, 0.0, 0.0)), mean_of_true_rates),
+        (Sampling((0.0, 0.0), 91.0, 13.0, (321.0, 0.0), (79.0, 0.0, 0.0)), mean_of_true_rates),
+        (Sampling((150.0, 400.0), 40.0, 25.0, (400.0, -1.0), (0.0, 1.0, 0.0)), accuracy),
+        (Sampling((60.0, 900.0), 50.0, 12.0, (900.0, -1.0), (0.0, 1.0, 0.0)), accuracy),
+    ],
+)
+def test_points_never_understate_the_sum_over_all_outcomes(sampling, value_at, monkeypatch):
+    statistic = Statistic(sampling, value_at, 0.05)
+    search = _Search(statistic, statistic.observed(), 0.05, 0.001)
+    shares = search.nuisance.at(np.random.default_rng(0).uniform(-1, 1, (40, 2)))
+    second = np.linspace(0.05, 0.5, 40)
+    limits = search.nuisance.priors, search.nuisance.shares
+    probability = {}
+    for most in (0, 10**6):
+        monkeypatch.setattr(regions, "MOST_OF_ONE", most)
+        monkeypatch.setattr(regions, "MOST_OF_TWO", most)
+        region = Region(statistic, *limits, 0.05)
+        assert region.whole == (most > 0)
+        probability[most] = region.probability(*shares, second)
+    assert (probability[0] >= probability[10**6] - 0.05 * regions.NEGLIGIBLE).all()

@@ -6,7 +6,7 @@ Each limit is one-sided: it fails with probability at most `error`.
 - `least_shares`: for the shares of all sets {score >= t} at once. The envelope of some straight lines, each of which an
   empirical distribution function crosses with a probability that is known exactly.
 
-Limits of a metric that two or three unknown shares determine are in `nuisance`.
+Limits of a metric that two or three unknown shares determine are in `nuisance` and `regions`.
 """
 
 from __future__ import annotations

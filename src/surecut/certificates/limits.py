@@ -5,31 +5,26 @@ Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little c
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surecut.certificates.confidence import share_limits
-from surecut.certificates.nuisance import has_one_order, three_part_limit, two_share_limit
+from surecut.certificates.nuisance import drawn_limits, has_one_order, least_value, three_part_limit
 from surecut.certificates.priors import (
     PRIORS,
     PRIORS_COMPARED,
     cached_by_metric,
-    possible_priors,
+    depends_on_prior,
     require_monotone,
     value_range,
-    worst_over_priors,
 )
+from surecut.certificates.regions import Sampling, Statistic, ValueAt
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-PRIOR_SHARE = 0.2
-"""The share of the error of a limit that is spent on the prior, where the metric depends on it."""
 
 
 def value_limits(
@@ -39,7 +34,8 @@ def value_limits(
 
     A row of each cell is worth something above and below the bar. Where only two kinds of rows count, their ratio is
     a share (F₁: TP among TP + FP + FN) and the limits are Clopper–Pearson's. Three kinds leave one unknown share beside
-    the value. For other metrics the classes are taken as given, and the prior, if it matters, within limits.
+    the value. For other metrics the rates of both classes are unknown, and the prior, if it matters; `nuisance` has the
+    limits of both.
     """
     worth = None if given_prior is not None else row_worth(metric)
     if worth is not None:
@@ -114,109 +110,75 @@ def _without_rounding(worth: NDArray[np.float64]) -> NDArray[np.float64]:
 def _limits_by_class(
     metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None
 ) -> tuple[float, float]:
-    """The class totals are taken as given; outcomes are ordered by the value at the share of positives observed."""
-    tp, fp, fn, tn = cells
-    positives, negatives = tp + fn, fp + tn
-    priors, left = possible_priors(metric, positives, positives + negatives, error, given_prior, PRIOR_SHARE, PRIORS)
-    observed = np.array([positives / (positives + negatives)]) if given_prior is None else priors
-    shares = fp / max(negatives, 1), fn / max(positives, 1)
-    estimate = float(_value_at_rates(metric, *shares, observed[0]))
-    require_monotone(metric, priors)
-    ends = value_range(metric)
-    least, most = (
-        float(worst_over_priors(partial(_value_at_rates, metric, share, share), priors, largest=not share)[0])
-        for share in (1.0, 0.0)
-    )
-    least, most = (end if np.isnan(one) else one for one, end in zip((least, most), ends, strict=True))
-    falling, ordered = _curve(metric, priors), _curve(metric, observed)
-    lower = two_share_limit(falling, (fp, negatives), (fn, positives), least, estimate, left, order=ordered)
-    upper = -two_share_limit(
-        _Mirrored(falling), (tn, negatives), (tp, positives), -most, -estimate, left, _Mirrored(ordered)
-    )
-    return float(np.clip(lower, *ends)), float(np.clip(upper, *ends))
+    """False positives and false negatives are binomial in their classes, and positives among all rows.
+
+    Where the prior is given or does not matter, the class totals are taken as given.
+    """
+    tp, fp, fn, tn = (float(cell) for cell in cells)
+    positives, rows = tp + fn, tp + fp + fn + tn
+    if given_prior is None and depends_on_prior(metric):
+        require_monotone(metric, np.linspace(*drawn_limits(positives, rows, error), PRIORS))
+        fixed = None
+    else:
+        fixed = positives / rows if given_prior is None else given_prior
+        require_monotone(metric, np.array([fixed]))
+    value_at = _value_at_rates(metric, fixed)
+    totals = positives, rows
+    lower = least_value(_statistics(value_at, (fp, fn), totals, fixed is None, error), error)
+    upper = -least_value(_statistics(_mirrored(value_at), (tn, tp), totals, fixed is None, error), error)
+    least, most = value_range(metric)
+    return float(np.clip(lower, least, most)), float(np.clip(upper, least, most))
 
 
-def _value_at_rates(metric: Metric, fpr: Any, fnr: Any, prior: Any) -> Any:
-    return metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior)
+def _statistics(
+    value_at: ValueAt, counts: tuple[float, float], totals: tuple[float, float], drawn: bool, error: float
+) -> list[Statistic]:
+    """Of counts of negatives and of positives, either of them first; `drawn` is whether class totals are random."""
+    (of_negatives, of_positives), (positives, rows) = counts, totals
+    negatives = rows - positives
+    if drawn:
+        total, n, p = (positives, rows), (rows, -1.0), (0.0, 1.0)
+    else:
+        total, n, p = (0.0, 0.0), (negatives, 0.0), (positives, 0.0)
+
+    def swapped(prior: Any) -> Callable[[Any, Any], Any]:
+        value = value_at(prior)
+        return lambda fnr, fpr: value(fpr, fnr)
+
+    return [
+        Statistic(Sampling(total, of_negatives, of_positives, n, (*p, 0.0)), value_at, error),
+        Statistic(Sampling(total, of_positives, of_negatives, p, (*n, 0.0)), swapped, error),
+    ]
 
 
-def _curve(metric: Metric, priors: NDArray[np.float64]) -> _Curve:
-    """The rates at which a metric has a value, at some priors."""
-    kind = _LinearCurve if isinstance(metric, LinearFractionalMetric) else _BisectedCurve
-    return kind(metric, priors)
+def _value_at_rates(metric: Metric, fixed: float | None) -> ValueAt:
+    """Priors → the value as a function of the false positive and the false negative rate; or at one fixed prior."""
+
+    def ratio_at(prior: Any) -> Callable[[Any, Any], Any]:
+        (a0, a1, a2), (b0, b1, b2) = metric.coefficients(prior)  # type: ignore[attr-defined]
+        a1, b1, a2, b2 = a1 * (1 - prior), b1 * (1 - prior), a2 * prior, b2 * prior
+
+        def value(fpr: Any, fnr: Any) -> Any:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return np.divide(a0 + a1 * fpr + a2 * fnr, b0 + b1 * fpr + b2 * fnr)
+
+        return value
+
+    def value_at(prior: Any) -> Callable[[Any, Any], Any]:
+        return lambda fpr, fnr: metric.value(fp=fpr * (1 - prior), fn=fnr * prior, prior=prior)
+
+    chosen = ratio_at if isinstance(metric, LinearFractionalMetric) else value_at
+    if fixed is None:
+        return chosen
+    at_fixed = chosen(fixed)
+    return lambda _: at_fixed
 
 
-class _Curve(ABC):
-    """False positive and false negative rates at which a metric has a value; the least of all priors in a range."""
+def _mirrored(value_at: ValueAt) -> ValueAt:
+    """−Ψ as a function of the true rates, in which it falls."""
 
-    def __init__(self, metric: Metric, priors: NDArray[np.float64]) -> None:
-        self.metric, self.priors = metric, priors
+    def mirrored(prior: Any) -> Callable[[Any, Any], Any]:
+        value = value_at(prior)
+        return lambda tnr, tpr: -value(1 - tnr, 1 - tpr)
 
-    @abstractmethod
-    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        """The false negative rate: a row for each prior; below 0 or above 1 where the metric never has the value."""
-
-    @abstractmethod
-    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        """The false positive rate, in the same way."""
-
-    def second(self, fpr: Any, value: float) -> Any:
-        return worst_over_priors(partial(self.second_at, fpr, value), self.priors)
-
-    def first(self, fnr: Any, value: float) -> Any:
-        return worst_over_priors(partial(self.first_at, fnr, value), self.priors)
-
-
-class _LinearCurve(_Curve):
-    """Of a linear-fractional metric: a line at each prior."""
-
-    metric: LinearFractionalMetric
-
-    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(prior)
-        fp = fpr * (1 - prior)
-        return _solved(a0 + a1 * fp - value * (b0 + b1 * fp), (value * b2 - a2) * prior)
-
-    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        (a0, a1, a2), (b0, b1, b2) = self.metric.coefficients(prior)
-        fn = fnr * prior
-        return _solved(a0 + a2 * fn - value * (b0 + b2 * fn), (value * b1 - a1) * (1 - prior))
-
-
-def _solved(at_zero: Any, slope: Any) -> Any:
-    at_zero, slope = np.broadcast_arrays(at_zero, slope)
-    return np.divide(at_zero, slope, out=np.where(at_zero > 0, 2.0, -1.0), where=slope > 0)
-
-
-class _BisectedCurve(_Curve):
-    """Of any metric that does not increase in FP or FN."""
-
-    def second_at(self, fpr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        return self._bisected(lambda fnr: _value_at_rates(self.metric, fpr, fnr, prior) - value, fpr, prior)
-
-    def first_at(self, fnr: Any, value: float, prior: NDArray[np.float64]) -> Any:
-        return self._bisected(lambda fpr: _value_at_rates(self.metric, fpr, fnr, prior) - value, fnr, prior)
-
-    @staticmethod
-    def _bisected(excess: Callable[[Any], Any], other: Any, prior: NDArray[np.float64]) -> Any:
-        low: Any = np.zeros(np.broadcast_shapes(np.shape(other), prior.shape))
-        high: Any = low + 1
-        never, at_once = excess(high) > 0, excess(low) <= 0
-        for _ in range(30):
-            middle = (low + high) / 2
-            above = excess(middle) > 0
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.where(never, 2.0, np.where(at_once, -1.0, low))
-
-
-class _Mirrored:
-    """The curve of −Ψ, which falls in the true rates."""
-
-    def __init__(self, curve: _Curve) -> None:
-        self.curve = curve
-
-    def second(self, tnr: Any, value: float) -> Any:
-        return 1 - worst_over_priors(partial(self.curve.second_at, 1 - tnr, -value), self.curve.priors, largest=True)
-
-    def first(self, tpr: Any, value: float) -> Any:
-        return 1 - worst_over_priors(partial(self.curve.first_at, 1 - tpr, -value), self.curve.priors, largest=True)
+    return mirrored

@@ -1,127 +1,305 @@
-"""Confidence limits of a metric that two or three unknown shares determine, for every sample size.
+"""Confidence limits of a metric that several unknown shares determine, for every sample size.
 
-One share remains unknown beside the value: a nuisance parameter. A value ψ is rejected where an estimate as large as
-the one seen has the probability `error` at most, *whatever* the other share is. So that probability is maximised over
-the curve of all shares that have the value ψ, continuously: on a grid that is fine in units of the standard error, ends
-of the curve included, and between the best points of that grid (Berger and Boos 1994: over those shares only that are
-within limits which fail with a small part of the error).
+Shares that remain unknown beside the value are nuisance parameters. The limit is the least value at which the outcomes
+that are ordered as high as the one observed, or higher, have a probability of more than `error`, *whatever* the other
+shares are (Buehler 1957), among those within limits that fail with a small part of the error (Berger and Boos 1994).
+At given nuisance shares that probability falls in the share that is left, so that one equation is solved at each point
+of a grid of them, and closer and closer to the points with the least value.
 
+- `least_value`: any value of two or three binomial shares (balanced accuracy, kappa, the correlation coefficient).
 - `three_part_limit`: three kinds of rows count, and the counts of each are multinomial (F-beta, Tversky, costs).
-- `two_share_limit`: the value falls in two shares, of two independent binomial counts (balanced accuracy, kappa).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from surecut.certificates.confidence import share_limits
+from surecut.certificates.regions import Estimate, Region, Sampling, Statistic, StatisticOfParts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Array = NDArray[np.float64]
+
 LIMITS_OF_NUISANCE = 0.02
-"""The share of the error that is spent on limits of the share that must be known beside the value."""
+"""The share of the error that is spent on limits of the shares that must be known beside the value."""
 
-BLOCKS = 64
-"""Blocks into which the outcomes of the first count are put, where there are more."""
+MARGIN = 0.01
+"""The part of the error that is left for what lies between the points of a search."""
 
-SPACING = 0.4
-"""Distance of grid points along the curve, in standard errors (Fisher information): a probability is smooth on 1."""
+POINTS_OF_ONE, POINTS_OF_FEW, POINTS = 17, 13, 7
+"""Points between the limits of a nuisance share: of one; and of each of two, for few outcomes and for many."""
 
-MOST_POINTS = 4096
-"""Points on a curve at most; a curve that would need more has a bound for what lies between its points."""
+FEW = 2_000
+"""So many outcomes of the counts before the innermost one are few."""
 
-ROUNDS = 12
-"""Rounds in which points are added."""
+WITHIN = 1.5
+"""Values that are larger than the least so far by so many standard errors are not looked at more closely."""
 
-MARGIN = 1e-3
-"""The part of the error that is left, so that a search ends: beside it, a maximum is not known to the last digit."""
+BISECTIONS = 12
+"""Bisections on the way to a limit of the nuisance shares."""
 
-ZOOM = np.linspace(-1.0, 1.0, 9)
-"""Where a maximum is looked for between the neighbours of a grid point."""
+PEAKS = 2
+"""Points around which the least value is looked for, …"""
 
-Shares = Any
-"""A share, or an array of shares."""
+FEWEST_ROUNDS, ROUNDS = 2, 8
+"""… and how often, at least and at most, half as far each time, …"""
 
+ENOUGH = 2e-3
+"""… until it falls by less than this, in standard errors; the limit is lower by as much."""
 
-class LevelCurve(Protocol):
-    """The shares (p, q) at which a value that falls in both is ψ."""
+AROUND = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
+"""The neighbours of a point."""
 
-    def second(self, first: Shares, psi: float) -> Shares:
-        """The q that belongs to p: below 0 where the value is less for every q, above 1 where it is more."""
+CLOSE, CLOSEST = 0.03, 2e-3
+"""An equation is solved if its sides differ by this at most, in normal quantiles, and one step more is made. The first
+is where the slope is known: what the step misses is less than the margin is worth."""
 
-    def first(self, second: Shares, psi: float) -> Shares:
-        """The p that belongs to q, in the same way."""
+RIGHT = np.pi / 2
+"""The angle of a share of 1: shares are looked at in the scale in which all have the same standard error."""
 
-
-@dataclass(frozen=True)
-class Swapped:
-    """The same curve with the shares in the other order."""
-
-    curve: LevelCurve
-
-    def second(self, first: Shares, psi: float) -> Shares:
-        return self.curve.first(first, psi)
-
-    def first(self, second: Shares, psi: float) -> Shares:
-        return self.curve.second(second, psi)
+MOST_STEPS = 60
+"""Steps to the solution of an equation; bisection alone needs no more."""
 
 
-def two_share_limit(
-    curve: LevelCurve,
-    first: tuple[float, float],
-    second: tuple[float, float],
-    least: float,
-    estimate: float,
-    error: float,
-    order: LevelCurve | None = None,
-) -> float:
-    """Lower limit of a value that falls in two shares, from two independent binomial counts (count, total).
+def least_value(statistics: Sequence[Statistic], error: float) -> float:
+    """Lower limit of a value from binomial counts.
 
     Parameters
     ----------
-    curve
-        The shares at which the value is ψ; of several values (one for every prior that is possible, say) the lowest q.
-    first, second
-        Both counts, each with its number of rows.
-    least
-        A value that is surely reached.
-    estimate
-        The value at the shares that were observed, by which outcomes are ordered.
+    statistics
+        Ways to look at the same counts, with one order of outcomes. The one whose innermost share has the largest part
+        in the variance is taken.
     error
         The probability with which the limit may fail.
-    order
-        The curve that orders the outcomes, where it is another.
     """
-    order = order or curve
-    each = error * LIMITS_OF_NUISANCE / 4  # of both sides, and of either share: which one serves, the counts decide
-    candidates = [
-        _TwoShares(curve, order, first, second, estimate, each),
-        _TwoShares(Swapped(curve), Swapped(order), second, first, estimate, each),
-    ]
-    shorter = min(candidates, key=lambda one: one.length(estimate))
-    return _limit(shorter, least, estimate, error * (1 - LIMITS_OF_NUISANCE))
+    observed = [statistic.observed() for statistic in statistics]
+    best = int(np.argmax([float(one.parts()[2][0] / max(one.deviation()[0], 1e-300) ** 2) for one in observed]))
+    each = error * LIMITS_OF_NUISANCE / len(statistics)
+    return _Search(statistics[best], observed[best], error * (1 - LIMITS_OF_NUISANCE), each).limit()
 
 
-def three_part_limit(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64], counts: NDArray[np.float64], error: float
-) -> float:
+def drawn_limits(count: float, rows: float, error: float) -> tuple[float, float]:
+    """Limits of the prior, within which `least_value` looks at two statistics of classes that are drawn."""
+    low, high = share_limits(count, rows, _least_product(error * LIMITS_OF_NUISANCE / 2) / 2)
+    return float(low), float(high)
+
+
+class _Nuisance:
+    """The nuisance shares P and p that are within joint limits, as points of the square [−1, 1]².
+
+    Two p-values, each of a share, have a product of t or less with the probability t (1 − log t) at most (Fisher).
+    The sides of the square are the shares with the product t, its centre is what was observed, and lines through
+    the centre are lines in the angles of the shares.
+    """
+
+    def __init__(self, sampling: Sampling, error: float) -> None:
+        (count, rows), first = sampling.drawn, sampling.first
+        self.counts = [(count, rows), (first, sampling.trials(count, first)[0])]
+        self.least = _least_product(error) if rows else error
+        limits = [share_limits(*of_share, self.least / 2) for of_share in self.counts]
+        self.priors, self.shares = ((float(low), float(high)) for low, high in limits)
+        if not rows:
+            self.priors = 0.5, 0.5
+        self.centre = np.array([_to_angle(count / trials if trials else 0.5) for count, trials in self.counts])
+        self.ends = _to_angle(np.array([self.priors, self.shares]))
+        self.free = np.array([rows > 0, True])
+
+    def at(self, points: Array) -> tuple[Array, Array]:
+        """The shares P and p at points of the square, one in each row."""
+        size = np.abs(points).max(axis=1, keepdims=True)
+        ray = points / np.where(size > 0, size, 1.0)
+        reach = np.where(ray < 0, self.centre - self.ends[:, 0], self.ends[:, 1] - self.centre) * ray
+        low, high = np.zeros(len(points)), np.ones(len(points))
+        if self.free.all():
+            for _ in range(BISECTIONS):  # what is within limits is too much, if anything
+                middle = (low + high) / 2
+                inside = self._product(self.centre + middle[:, None] * reach) > self.least
+                low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        prior, first = _to_share(self.centre + size * high[:, None] * reach).T
+        return np.clip(prior, *self.priors), np.clip(first, *self.shares)
+
+    def _product(self, angles: Array) -> Array:
+        shares = _to_share(angles.T)
+        return _two_sided(*self.counts[0], shares[0]) * _two_sided(*self.counts[1], shares[1])
+
+
+def _two_sided(count: float, trials: float, share: Array) -> Array:
+    """The p-value of a share: twice the probability of the tail in which the count is, 1 at most."""
+    upper = special.betainc(count, trials - count + 1, share) if count > 0 else np.ones_like(share)
+    lower = special.betainc(trials - count, count + 1, 1 - share) if count < trials else np.ones_like(share)
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(upper, lower)))
+
+
+def _least_product(error: float) -> float:
+    """The t with t (1 − log t) = error."""
+    product = error
+    for _ in range(50):
+        product = error / (1 - np.log(product))
+    return float(product)
+
+
+class _Roots:
+    """Equations that are solved together for an angle in which their excess falls.
+
+    Secant steps, and bisection where they leave the interval in which the solution is.
+    """
+
+    def __init__(self, start: Array, slope: Array, known: bool) -> None:
+        self.now, self.slope = start.copy(), slope.copy()
+        self.known = np.full(len(start), known)
+        self.low, self.high = np.full_like(start, -1.0), np.full_like(start, RIGHT + 1)
+        self.last, self.last_excess = np.full_like(start, np.nan), np.full_like(start, np.nan)
+
+    def advance(self, active: NDArray[np.intp], excess: Array) -> NDArray[np.bool_]:
+        """One step of some equations, from the excess where they are; whether they are solved then."""
+        here = self.now[active]
+        self.low[active] = left = np.where(excess > 0, here, self.low[active])
+        self.high[active] = right = np.where(excess > 0, self.high[active], here)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            secant = (excess - self.last_excess[active]) / (here - self.last[active])
+        better = (np.abs(excess - self.last_excess[active]) > 1e-4) & (secant < 0)  # than rounding alone
+        self.known[active] |= better
+        self.slope[active] = np.where(better, secant, self.slope[active])
+        self.last[active], self.last_excess[active] = here, excess
+        new = np.clip(here - excess / self.slope[active], 0.0, RIGHT)
+        outside = (new <= left) | (new >= right)
+        small = np.abs(new - here) <= CLOSE
+        solved = (np.abs(excess) <= CLOSEST) & small
+        nearly = (np.abs(excess) <= CLOSE) & self.known[active] & small & ~outside
+        middle = (np.maximum(left, 0.0) + np.minimum(right, RIGHT)) / 2
+        whole = (here == RIGHT) & (excess > 0)
+        new = np.where(outside, np.where(solved, here, middle), new)
+        self.now[active] = np.where(whole, RIGHT, new)
+        return np.asarray(whole | solved | nearly | (right - left < 1e-12))
+
+
+class _Search:
+    """The least value over the nuisance shares P and p, each at the largest q that is not rejected."""
+
+    def __init__(self, statistic: Statistic, observed: Estimate, error: float, of_limits: float) -> None:
+        self.value_at = statistic.value_at
+        self.nuisance = _Nuisance(statistic.sampling, of_limits)
+        self.target = float(special.ndtri(error * (1 - MARGIN)))
+        self.region = Region(statistic, self.nuisance.priors, self.nuisance.shares, error)
+        self.centre = [float(share[0]) for share in observed.shares]
+        self.slopes = [float(slope[0]) for slope in observed.slopes]
+        self.deviation = float(observed.deviation()[0])
+        steep = 2 * self.slopes[2] * np.sqrt(self.centre[2] * (1 - self.centre[2]))
+        self.slope = float(steep / self.deviation) if steep < 0 else -1.0
+
+    def limit(self) -> float:
+        """The least value that is not rejected."""
+        free = self.nuisance.free
+        few = POINTS_OF_FEW if self.region.whole and len(self.region) <= FEW else POINTS
+        number = few if free.all() else POINTS_OF_ONE
+        axes = [np.linspace(-1.0, 1.0, number) if one else np.zeros(1) for one in free]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        points, step = grid.reshape(-1, 2), 2 / (number - 1) * free
+        values, away, slopes, whole = self.solved(points)
+        whole &= values <= values.min() + WITHIN * self.deviation
+        if whole.any() and not whole.all():
+            edges = self._edges(grid, whole.reshape(grid.shape[:2]))
+            points, found = np.concatenate((points, edges)), self.solved(edges, np.full(len(edges), RIGHT))
+            values, away, slopes = (np.append(a, b) for a, b in zip((values, away, slopes), found[:3], strict=True))
+        for round_ in range(ROUNDS):
+            step, least = step / 2, values.min()
+            near = np.argsort(values)[:PEAKS]
+            new = np.clip((points[near][:, None] + AROUND * step).reshape(-1, 2), -1.0, 1.0)
+            new, kept = np.unique(new, axis=0, return_index=True)
+            nearest = np.repeat(near, len(AROUND))[kept]
+            found = self.solved(new, away[nearest], slopes[nearest], least)
+            points = np.concatenate((points, new))
+            values, away, slopes = (np.append(a, b) for a, b in zip((values, away, slopes), found[:3], strict=True))
+            if round_ >= FEWEST_ROUNDS and values.min() > least - ENOUGH * self.deviation:
+                break
+        lowest = float(values.min())
+        return lowest - ENOUGH * self.deviation if np.isfinite(lowest) else -np.inf
+
+    def solved(
+        self, points: Array, away: Array | None = None, slopes: Array | None = None, least: float = np.inf
+    ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+        """The value at the largest q that is not rejected; how far that is from a guess; a slope; and whether q is 1.
+
+        Points that cannot have the least value, or one below `least`, are given up. The value is infinite where every q
+        is rejected. `away` and `slopes` are those of points nearby.
+        """
+        prior, first = self.nuisance.at(points)
+        guess = self._guess(prior, first)
+        start = np.clip(guess if away is None else guess + away, 0.0, RIGHT)
+        roots = _Roots(start, np.full_like(start, self.slope) if slopes is None else slopes, slopes is not None)
+        values, unsure = np.full_like(start, np.inf), np.full_like(start, np.inf)
+        active = np.arange(len(start))
+        for _ in range(MOST_STEPS):
+            here = roots.now[active]
+            probability = self.region.probability(prior[active], first[active], _to_share(here))
+            excess = special.ndtri(np.clip(probability, 1e-300, 1 - 1e-16)) - self.target
+            done = roots.advance(active, excess)
+            none = (here == 0) & (excess <= 0)
+            values[active] = self._values(prior[active], first[active], _to_share(roots.now[active]))
+            values[active[none]] = np.inf
+            rough = np.where((np.abs(excess) < 0.5) & roots.known[active], np.abs(excess) * self.deviation, np.inf)
+            unsure[active] = np.where(done | none, 0.0, rough)
+            lowest = min(least, float(np.min(values + unsure)))
+            active = np.flatnonzero((unsure > 0) & ~(values - unsure > lowest))
+            if not len(active):
+                break
+        roots.now[active] = np.minimum(roots.high[active], RIGHT)  # not solved, which is the safe side
+        values[active] = self._values(prior[active], first[active], _to_share(roots.now[active]))
+        return values, roots.now - guess, roots.slope, roots.now == RIGHT
+
+    def _edges(self, grid: Array, whole: NDArray[np.bool_]) -> Array:
+        """Points between neighbours of a grid, of which one does not even reject q = 1: the last ones that do not."""
+        inside, outside = [], []
+        for axis in (0, 1):
+            ends = [np.moveaxis(grid, axis, 0)[part].reshape(-1, 2) for part in (slice(None, -1), slice(1, None))]
+            flags = [np.moveaxis(whole, axis, 0)[part].ravel() for part in (slice(None, -1), slice(1, None))]
+            for first, second in ((0, 1), (1, 0)):
+                change = flags[first] & ~flags[second]
+                inside.append(ends[first][change])
+                outside.append(ends[second][change])
+        low, high = np.concatenate(inside), np.concatenate(outside)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            prior, first_share = self.nuisance.at(middle)
+            probability = self.region.probability(prior, first_share, np.ones(len(middle)))
+            accepted = (probability > special.ndtr(self.target))[:, None]
+            low, high = np.where(accepted, middle, low), np.where(accepted, high, middle)
+        return low
+
+    def _guess(self, prior: Array, first: Array) -> Array:
+        """The angle of the solution, by the normal distribution."""
+        of_prior, of_first, of_second = self.slopes
+        moved = of_prior * (prior - self.centre[0]) + of_first * (first - self.centre[1])
+        change = (self.target * self.deviation - moved) / of_second if of_second < 0 else np.zeros_like(moved)
+        return np.asarray(_to_angle(np.clip(self.centre[2] + change, 0.0, 1.0)))
+
+    def _values(self, prior: Array, first: Array, second: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = np.asarray(self.value_at(prior)(first, second), dtype=float)
+        return np.where(np.isnan(found), np.inf, found)  # where it is undefined, there is nothing to cover
+
+
+def three_part_limit(numerators: Array, denominators: Array, counts: Array, error: float) -> float:
     """Lower limit of Σ n q / Σ d q from multinomial counts of three kinds of rows, worth n and d above and below.
 
     The kinds must have one order for all values (`has_one_order`).
     """
     least, most = extremes(numerators, denominators)
-    estimate = float(numerators @ counts / (denominators @ counts))
     order = np.argsort(numerators - (least + most) / 2 * denominators)
-    parts = _ThreeParts(numerators[order], denominators[order], counts[order], estimate, error * LIMITS_OF_NUISANCE / 2)
-    return _limit(parts, least, estimate, error * (1 - LIMITS_OF_NUISANCE))
+    statistics = [
+        StatisticOfParts(numerators[kinds], denominators[kinds], counts[kinds], error)
+        for kinds in (order, order[[1, 0, 2]], order[[2, 0, 1]])
+    ]
+    return float(np.clip(least_value(statistics, error), least, most))
 
 
-def has_one_order(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> bool:
+def has_one_order(numerators: Array, denominators: Array) -> bool:
     """Whether n − ψd ranks the kinds of rows alike for every value ψ that there is, and each has a value of its own."""
     if not (denominators > 0).all():
         return False
@@ -132,288 +310,11 @@ def has_one_order(numerators: NDArray[np.float64], denominators: NDArray[np.floa
     return bool((signs[0] * signs[1] >= 0).all())
 
 
-def extremes(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> tuple[float, float]:
+def extremes(numerators: Array, denominators: Array) -> tuple[float, float]:
     """The least and the largest value: those of a single kind of rows, of those that count below the bar."""
     counting = denominators > 0
     values = numerators[counting] / denominators[counting]
     return float(values.min()), float(values.max())
-
-
-@dataclass(frozen=True)
-class _Region:
-    """The outcomes (i, j) with j <= most(i), for i in blocks, where the probability of j falls with i.
-
-    Each block counts with the probability of its first i, so that a probability is never understated.
-    """
-
-    first: NDArray[np.float64]
-    most: NDArray[np.float64]
-    trials: NDArray[np.float64]
-    rows: float
-
-    def probability(self, shares: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pr(region) at each pair of shares: i is binomial with the first, j, given i, with the other."""
-        at_most = _binomial_at_most(self.first - 1, self.rows, shares[:, None])
-        mass = np.diff(at_most, axis=-1, append=1.0)
-        counting = mass.max(axis=0) > 1e-15
-        given = _binomial_at_most(self.most[counting], self.trials[counting], inner[:, None])
-        return np.asarray((mass[:, counting] * given).sum(axis=-1))
-
-
-def _binomial_at_most(k: NDArray[np.float64], trials: Any, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pr(binomial <= k); k and trials are rows, the shares a column."""
-    some, all_ = k >= 0, k >= trials
-    alpha, beta = np.where(some & ~all_, trials - k, 1.0), np.where(some & ~all_, k + 1.0, 1.0)
-    return np.asarray(np.where(all_, 1.0, np.where(some, special.betainc(alpha, beta, 1 - share), 0.0)))
-
-
-def _blocks(rows: float, low: float, high: float) -> NDArray[np.float64]:
-    """First elements of blocks of 0 … rows that are fine where a binomial share between two limits can be."""
-    spread = 6 * np.sqrt(rows * 0.25 * min(1.0, 4 * max(high, 1 / max(rows, 1)))) + 6
-    start, end = max(0.0, np.floor(rows * low - spread)), min(rows, np.ceil(rows * high + spread))
-    return np.unique(np.concatenate(([0.0], np.floor(np.linspace(start, end, BLOCKS)))))
-
-
-def _with_observed(
-    most: NDArray[np.float64], blocks: NDArray[np.float64], count: float, inner_count: float
-) -> NDArray[np.float64]:
-    """A region with the outcome that was observed, and those with less of the first count, whatever was rounded."""
-    return np.where(blocks <= count, np.maximum(most, inner_count), most)
-
-
-class _Test(Protocol):
-    """A test of a value: its region, and the shares that have the value or less."""
-
-    region: _Region
-    observed: float
-    low: float
-    high: float
-
-    def inner(self, shares: NDArray[np.float64], psi: float) -> NDArray[np.float64]:
-        """The other share, at which the value is ψ: below 0 where it is less for every one, above 1 where more."""
-
-    def ends(self, psi: float) -> tuple[float, float]:
-        """The first shares at which the other is 1, and 0."""
-
-    def distances(self, shares: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Distances of neighbours, in standard errors: at least as long as the curve between them."""
-
-
-class _TwoShares:
-    """Two independent binomial counts."""
-
-    def __init__(
-        self,
-        curve: LevelCurve,
-        order: LevelCurve,
-        first: tuple[float, float],
-        second: tuple[float, float],
-        estimate: float,
-        error: float,
-    ) -> None:
-        (count, rows), (inner_count, inner_rows) = first, second
-        self.curve, self.inner_rows = curve, inner_rows
-        self.observed = float(count / max(rows, 1))
-        self.low, self.high = (float(limit) for limit in share_limits(count, rows, error))
-        blocks = _blocks(rows, self.low, self.high)
-        reached = order.second(blocks / max(rows, 1), estimate - 1e-9 * max(1.0, abs(estimate)))
-        # A curve that is bisected is known to 1e-9; an outcome too many makes the limit cautious, one too few wrong.
-        most = np.minimum(np.floor(inner_rows * reached + (1e-8 * inner_rows + 1e-7)), inner_rows)
-        self.region = _Region(
-            blocks, _with_observed(most, blocks, count, inner_count), np.full(len(blocks), float(inner_rows)), rows
-        )
-
-    def inner(self, shares: NDArray[np.float64], psi: float) -> NDArray[np.float64]:
-        return np.asarray(self.curve.second(shares, psi), dtype=float)
-
-    def ends(self, psi: float) -> tuple[float, float]:
-        at_one, at_zero = np.asarray(self.curve.first(np.array([1.0, 0.0]), psi), dtype=float)
-        return float(at_one), float(at_zero)
-
-    def distances(self, shares: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(_angle(shares) * np.sqrt(self.region.rows) + _angle(inner) * np.sqrt(self.inner_rows))
-
-    def length(self, psi: float) -> float:
-        """Length of the curve, about: what the search costs."""
-        shares = np.linspace(self.low, self.high, 9)
-        return float(self.distances(shares, np.clip(self.inner(shares, psi), 0.0, 1.0)).sum())
-
-
-class _ThreeParts:
-    """Multinomial counts of three kinds of rows, the worst first: its share, and that of the middle among the rest."""
-
-    def __init__(
-        self,
-        numerators: NDArray[np.float64],
-        denominators: NDArray[np.float64],
-        counts: NDArray[np.float64],
-        estimate: float,
-        error: float,
-    ) -> None:
-        self.numerators, self.denominators = numerators, denominators
-        rows = float(counts.sum())
-        self.observed = float(counts[0] / rows)
-        self.low, self.high = (float(limit) for limit in share_limits(counts[0], rows, error))
-        blocks = _blocks(rows, self.low, self.high)
-        worst, middle, best = numerators - estimate * denominators
-        left = rows - blocks
-        enough = left * best + blocks * worst
-        scale = float(np.abs(np.array([worst, middle, best])).max())
-        if best - middle > 1e-12 * scale:
-            # What cancels in the differences is rounded to the size of what is subtracted, not to that of the rest.
-            rounding = 1e-13 * rows * float(np.abs(numerators).max() + abs(estimate) * np.abs(denominators).max())
-            most = np.floor((enough + rounding) / (best - middle) + 1e-9 * max(1.0, rows))
-        else:
-            most = np.where(enough >= -1e-9 * scale * rows, left, -1.0)
-        most = _with_observed(np.minimum(most, left), blocks, counts[0], counts[1])
-        self.region = _Region(blocks, most, left, rows)
-
-    def inner(self, shares: NDArray[np.float64], psi: float) -> NDArray[np.float64]:
-        worst, middle, best = self.numerators - psi * self.denominators
-        left = 1 - shares
-        above = best * left + shares * worst
-        below = (best - middle) * left
-        out = np.where(above > 0, 2.0, -1.0)
-        return np.asarray(np.divide(above, below, out=out, where=below > 0))
-
-    def ends(self, psi: float) -> tuple[float, float]:
-        worst, middle, best = (float(worth) for worth in self.numerators - psi * self.denominators)
-
-        def end(other: float) -> float:
-            """The share of the worst at which a mixture with the other is worth nothing."""
-            if other <= 0:
-                return 0.0
-            return 2.0 if worst >= 0 else other / (other - worst)
-
-        return end(middle), end(best)
-
-    def distances(self, shares: NDArray[np.float64], inner: NDArray[np.float64]) -> NDArray[np.float64]:
-        left = np.sqrt(1 - np.minimum(shares[1:], shares[:-1]))
-        return np.asarray((_angle(shares) + left * _angle(inner)) * np.sqrt(self.region.rows))
-
-
-def _angle(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distances of neighbouring shares in the scale in which a binomial share has the standard error 1/√n."""
-    return np.asarray(np.abs(np.diff(2 * np.arcsin(np.sqrt(shares)))))
-
-
-def _limit(test: _Test, least: float, estimate: float, error: float) -> float:
-    """The largest value below the estimate such that it is rejected, and with it every smaller one.
-
-    The largest probability along the curve grows with the value. So wherever a point of the curve is still too likely,
-    the limit is below: solve for that point, look for the likeliest one on the curve of the solution, and go on.
-    """
-    if not estimate > least:
-        return least
-    precision = 1e-7 * max(1.0, abs(estimate), abs(least))
-    step = (estimate - least) * min(0.25, 2 / np.sqrt(test.region.rows + 1))
-    low, high = _to_angle(np.array(_range(test, estimate) or (test.low, test.high)))
-    place = float(np.clip((_to_angle(test.observed) - low) / (high - low), 0.0, 1.0)) if high > low else 0.5
-    found = _solved(test, place, estimate, least, step, error * (1 - MARGIN), precision)
-    slack = precision
-    while found > least:
-        likely, place, is_bound = _likeliest(test, found, error)
-        if likely <= error:
-            return found
-        if is_bound:  # no point to solve for: further and further down, until a bound suffices
-            slack *= 2
-        step = max(step / 4, 4 * precision)
-        found = min(_solved(test, place, found, least, step, error * (1 - MARGIN), precision), found - slack)
-    return least
-
-
-def _range(test: _Test, psi: float) -> tuple[float, float] | None:
-    """The possible first shares between which the curve of a value runs; None where all have larger values.
-
-    Beyond the upper one the other share is 0, and the region gets less likely.
-    """
-    start, end = test.ends(psi)
-    if start > test.high:
-        return None
-    low = max(test.low, start)
-    return low, min(test.high, max(end, low))
-
-
-def _likeliest(test: _Test, psi: float, error: float = 0.0) -> tuple[float, float, bool]:
-    """The largest probability of the region where the value is ψ or less, and the place on the curve at which it is.
-
-    Where it is at most `error`, that is all that is said. The last is whether a bound was needed instead of a point.
-    """
-    found = _range(test, psi)
-    if found is None:
-        return 0.0, 1.0, False
-    low, high = found
-    shares, probability, left = _points(test, psi, low, high, error)
-    tops = np.flatnonzero(probability >= 0.9 * probability.max())
-    after, before = np.minimum(tops + 1, len(shares) - 1), np.maximum(tops - 1, 0)
-    peaks = tops[(probability[tops] >= probability[after]) & (probability[tops] >= probability[before])]
-    peaks = peaks[np.argsort(-probability[peaks])][:3]
-    angles = np.interp((peaks[:, None] + ZOOM).ravel(), np.arange(len(shares)), _to_angle(shares))
-    closer = np.clip(_to_share(angles), low, high)
-    refined = test.region.probability(closer, np.clip(test.inner(closer, psi), 0.0, 1.0))
-    every, where = np.concatenate((probability, refined)), np.concatenate((shares, closer))
-    best = int(np.argmax(every))
-    largest = float(every[best])
-    ends = _to_angle(np.array([low, high]))
-    place = float((_to_angle(where[best]) - ends[0]) / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.5
-    return max(largest, left), place, left > max(largest, error)
-
-
-def _points(
-    test: _Test, psi: float, low: float, high: float, error: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Points on the curve of a value, the probability at each, and a bound for gaps that are still wide.
-
-    Branch and bound: gaps are divided, until they are narrow or are known to hold nothing larger than `error` or than
-    what was found.
-    """
-    shares = _to_share(np.linspace(_to_angle(low), _to_angle(high), 17))
-    shares[0], shares[-1] = low, high  # to the last digit: the curve may end there
-    inner = np.clip(test.inner(shares, psi), 0.0, 1.0)
-    probability = test.region.probability(shares, inner)
-    for round_ in range(ROUNDS):
-        gaps = test.distances(shares, inner)
-        wide = np.flatnonzero(gaps > SPACING * (1 + 1e-6))
-        bounds = _bounds(test, shares, inner, probability, gaps, wide)
-        enough = max(error, float(probability.max()))
-        wide, bounds = wide[bounds > enough], bounds[bounds > enough]
-        if not len(wide) or round_ == ROUNDS - 1 or len(shares) > MOST_POINTS:
-            break
-        parts = np.clip(np.ceil(gaps[wide] / SPACING), 2, 16).astype(int)
-        gap = np.repeat(wide, parts - 1)
-        inside = (np.arange(len(gap)) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1) + 1) / np.repeat(
-            parts, parts - 1
-        )
-        angles = _to_angle(shares)
-        new = np.clip(_to_share(angles[gap] + inside * np.diff(angles)[gap]), shares[gap], shares[gap + 1])
-        new_inner = np.clip(test.inner(new, psi), 0.0, 1.0)
-        new_probability = test.region.probability(new, new_inner)
-        shares, inner, probability = (
-            np.insert(all_, gap + 1, some)
-            for all_, some in ((shares, new), (inner, new_inner), (probability, new_probability))
-        )
-    return shares, probability, float(bounds.max(initial=0.0))
-
-
-def _bounds(
-    test: _Test,
-    shares: NDArray[np.float64],
-    inner: NDArray[np.float64],
-    probability: NDArray[np.float64],
-    gaps: NDArray[np.float64],
-    wide: NDArray[np.intp],
-) -> NDArray[np.float64]:
-    """Bounds of the probability between the neighbours of some gaps.
-
-    The region gets less likely with either share, so that the better end of both bounds it. And |d arcsin √p| is at
-    most half of the curve's length (Cauchy–Schwarz).
-    """
-    if not len(wide):
-        return np.empty(0)
-    corner = test.region.probability(shares[wide], np.minimum(inner[wide], inner[wide + 1]))
-    turned = np.arcsin(np.sqrt(np.clip(probability, 0.0, 1.0)))
-    between = (turned[wide] + turned[wide + 1]) / 2 + gaps[wide] / 4
-    return np.asarray(np.minimum(corner, np.sin(np.minimum(between, np.pi / 2)) ** 2))
 
 
 def _to_angle(share: Any) -> Any:
@@ -422,33 +323,3 @@ def _to_angle(share: Any) -> Any:
 
 def _to_share(angle: Any) -> Any:
     return np.sin(angle) ** 2
-
-
-def _solved(
-    test: _Test, place: float, start: float, least: float, step: float, error: float, precision: float
-) -> float:
-    """The value below `start` at which the region has the probability `error` at one place on the curve, or `least`.
-
-    The place is where it is between the curve's ends, which move with the value.
-    """
-
-    def excess(psi: float) -> float:
-        """In units of the normal distribution, in which it is nearly a straight line."""
-        probability = 0.0
-        if (found := _range(test, psi)) is not None:
-            low, high = found
-            between = float(_to_share(_to_angle(low) + place * (_to_angle(high) - _to_angle(low))))
-            share = np.array([low if place == 0 else high if place == 1 else min(max(between, low), high)])
-            probability = float(test.region.probability(share, np.clip(test.inner(share, psi), 0.0, 1.0))[0])
-        return float(special.ndtri(min(max(probability, 1e-300), 1 - 1e-16)) - special.ndtri(error))
-
-    high = start
-    if excess(high) <= 0:
-        return start
-    low = max(least, high - step)
-    while excess(low) > 0:
-        if low <= least:
-            return least
-        step *= 2
-        low, high = max(least, low - step), low
-    return max(least, float(optimize.brentq(excess, low, high, xtol=precision)) - precision)
