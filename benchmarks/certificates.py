@@ -39,7 +39,7 @@ from surecut.certificates.cells import ClusterCells
 from surecut.certificates.holdout import labels_alone
 from surecut.certificates.limits import value_limits
 from surecut.certificates.resampling import resample
-from surecut.certificates.uniform import uniform_limits
+from surecut.certificates.uniform import uniform_regret
 from surecut.confusion import Confusion
 from surecut.decisions.cut import Cut
 from surecut.metrics import Metric, Utility, get_metric
@@ -339,7 +339,7 @@ def regret(task: Task) -> dict[str, np.ndarray]:
         for index, metric in enumerate(METRICS):
             if (cut := tuned(tally, metric)) is None:
                 continue
-            _, _, bound = uniform_limits(metric, tally, cut.threshold, ERROR)
+            bound = uniform_regret(metric, tally, cut.confusion, ERROR)
             best = population.best(metric)
             known = estimation_term(constants(metric, population.prior, best), task.rows, 1 - ERROR)
             found[repetition, index] = best - population.value(metric, cut.threshold), bound, known
@@ -894,6 +894,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where finished blocks are kept")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS), help="only these experiments")
     parser.add_argument("--report", action="store_true", help="run nothing: tables and picture of what is there")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     folder = options.folder or default_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -902,7 +903,7 @@ def main() -> None:
 
         wanted = [task for part in options.parts for task in tasks(part, options.blocks)]
         wanted.sort(key=lambda task: task.block)  # stable: a first look at everything comes first
-        Parallel(n_jobs=2, backend="multiprocessing")(delayed(run)(task, folder) for task in wanted)
+        Parallel(n_jobs=options.jobs, backend="multiprocessing")(delayed(run)(task, folder) for task in wanted)
     report(folder)
 
 

@@ -109,11 +109,13 @@ def test_what_cannot_be_promised_is_an_error():
     y, score = draw(np.random.default_rng(0), 300)
     with pytest.raises(InfeasibleError, match=r"precision>=0.99 with 95 % confidence from 300 rows: the highest"):
         tune_threshold(y, score, constraint="precision>=0.99", confidence=0.95)
-    with pytest.raises(InfeasibleError, match="too few rows"):
+    with pytest.raises(InfeasibleError, match=r"from 10 rows: the highest precision that can be promised is 0.000"):
         tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
+    with pytest.raises(InfeasibleError, match="too few rows to promise anything"):
+        tune_threshold([1], [0.5], metric="accuracy", constraint="precision>=0.5", confidence=0.95)
     with pytest.raises(InfeasibleError, match="all of them for none"):
         tune_threshold(y, score, constraint=["recall>=0.85", "specificity>=0.85"], confidence=0.95)
-    with pytest.raises(InfeasibleError, match=r"all of them at once: where they come closest, precision is at least 0"):
+    with pytest.raises(InfeasibleError, match=r"all of them at once: where they come closest, recall is at least 0"):
         tune_threshold(y, score, constraint=["recall>=0.85", "precision>=0.85"], confidence=0.95)
     with pytest.raises(ValueError, match="0 < confidence < 1"):
         tune_threshold(y, score, constraint="recall>=0.5", confidence=95)

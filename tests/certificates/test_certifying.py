@@ -367,8 +367,9 @@ class TestClassifier:
     def test_a_share_trains_tunes_and_certifies(self, data):
         X, y = data
         classifier = PlugInClassifier(LogisticRegression(), cv=1 / 3, confidence=0.9, random_state=0).fit(X, y)
-        assert classifier.cut_.rows == 150
-        assert classifier.certificate_.rows == 450
+        assert classifier.cut_.rows == 600
+        assert 450 <= classifier.certificate_.rows < 600  # all but the pilot sample, which chose the cut
+        assert classifier.certificate_.lower == classifier.cut_.lower_limit
         assert classifier.certificate_.confidence == 0.9
         assert classifier.certificate_.method == "holdout"
         assert not classifier.cut_.out_of_fold
@@ -379,6 +380,14 @@ class TestClassifier:
         X, y = data
         model = LogisticRegression().fit(X[:900], y[:900])
         classifier = PlugInClassifier(model, cv="prefit", confidence=0.95, random_state=0).fit(X[900:], y[900:])
+        assert classifier.cut_.rows == 900
+        assert 675 <= classifier.certificate_.rows < 900
+
+    def test_with_shrinkage_a_quarter_tunes_and_the_rest_certifies(self, data):
+        X, y = data
+        model = LogisticRegression().fit(X[:900], y[:900])
+        options = {"cv": "prefit", "confidence": 0.95, "shrinkage": "auto", "random_state": 0}
+        classifier = PlugInClassifier(model, **options).fit(X[900:], y[900:])
         assert (classifier.cut_.rows, classifier.certificate_.rows) == (225, 675)
 
     def test_folds_and_refitting_are_refused(self, data):

@@ -26,7 +26,7 @@ import numpy as np
 
 from surecut._plurals import counted
 from surecut.certificates.certificate import check_confidence
-from surecut.certificates.limits import value_limits
+from surecut.certificates.limits import value_limit
 from surecut.certificates.pilot import Pilot
 from surecut.certificates.priors import is_defined, value_range
 from surecut.certificates.quantities import NestedShare, constraint_limit, nested_share
@@ -88,8 +88,8 @@ def limited_cut(candidates: Candidates, metric: Metric, confidence: float) -> Cu
     cells = pilot.cells(edge)
     lower = value_range(metric)[0]
     if is_defined(metric, cells):
-        lower, *_ = value_limits(metric, cells, 1 - confidence, prior)
-    return replace(cut, threshold=cut.interval[1], confidence=confidence, lower_limit=float(lower))
+        lower = value_limit(metric, cells, 1 - confidence, prior)
+    return replace(cut, threshold=cut.interval[1], confidence=confidence, lower_limit=lower)
 
 
 def without_pilot(tally: ScoreTally) -> ScoreTally:

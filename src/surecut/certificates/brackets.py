@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surecut.certificates.bands import band_limits
-from surecut.certificates.limits import value_limits
+from surecut.certificates.limits import value_limit
 from surecut.certificates.pilot import Pilot
 from surecut.certificates.priors import is_defined, value_range
 from surecut.confusion import Confusion
@@ -59,12 +59,16 @@ def bracket_limits(
     above, below = int(ends[first]), int(ends[last]) - 1
     weights = _bracket_weights(pilot, metric, tally.given_prior, constraints)
     each = error * float(weights[first:last].sum() / (2 * beside + 1))
-    extremes, found = value_range(metric), []
-    for side, (positives, negatives) in enumerate(((above, below), (below, above))):
-        cells = pilot.cells(positives, negatives)
-        defined = is_defined(metric, cells)
-        found.append(value_limits(metric, cells, each, tally.given_prior)[side] if defined else extremes[side])
-    return found[0], found[1]
+    return (
+        _limit(metric, pilot.cells(above, below), each, tally.given_prior, upper=False),
+        _limit(metric, pilot.cells(below, above), each, tally.given_prior, upper=True),
+    )
+
+
+def _limit(metric: Metric, cells: NDArray[np.float64], error: float, prior: float | None, upper: bool) -> float:
+    if not is_defined(metric, cells):
+        return value_range(metric)[int(upper)]
+    return value_limit(metric, cells, error, prior, upper=upper)
 
 
 def _bracket_weights(

@@ -38,16 +38,25 @@ def value_limits(
     limits of both.
     """
     worth = None if given_prior is not None else row_worth(metric)
+    exact = worth is not None and counted_kinds(worth, cells)[0].shape[1] == 2
+    lower, upper = (value_limit(metric, cells, error, given_prior, upper=side) for side in (False, True))
+    return lower, upper, exact
+
+
+def value_limit(
+    metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None = None, *, upper: bool = False
+) -> float:
+    """One of both limits."""
+    worth = None if given_prior is not None else row_worth(metric)
     if worth is not None:
         (numerators, denominators), counts = counted_kinds(worth, cells)
         if len(counts) == 2:
             better, value = value_of_share(numerators, denominators)
-            low, high = share_limits(counts[better], counts.sum(), error)
-            return float(value(low)), float(value(high)), True
+            return float(value(share_limits(counts[better], counts.sum(), error)[int(upper)]))
         if len(counts) == 3 and has_one_order(numerators, denominators):
-            lower = three_part_limit(numerators, denominators, counts, error)
-            return lower, -three_part_limit(-numerators, denominators, counts, error), False
-    return *_limits_by_class(metric, cells, error, given_prior), False
+            sign = -1.0 if upper else 1.0
+            return sign * three_part_limit(sign * numerators, denominators, counts, error)
+    return _limit_by_class(metric, cells, error, given_prior, upper)
 
 
 def counted_kinds(
@@ -107,9 +116,9 @@ def _without_rounding(worth: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.round(worth / scale, 12) * scale) if scale else worth
 
 
-def _limits_by_class(
-    metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None
-) -> tuple[float, float]:
+def _limit_by_class(
+    metric: Metric, cells: NDArray[np.float64], error: float, given_prior: float | None, upper: bool
+) -> float:
     """False positives and false negatives are binomial in their classes, and positives among all rows.
 
     Where the prior is given or does not matter, the class totals are taken as given.
@@ -124,10 +133,11 @@ def _limits_by_class(
         require_monotone(metric, np.array([fixed]))
     value_at = _value_at_rates(metric, fixed)
     totals = positives, rows
-    lower = least_value(_statistics(value_at, (fp, fn), totals, fixed is None, error), error)
-    upper = -least_value(_statistics(_mirrored(value_at), (tn, tp), totals, fixed is None, error), error)
-    least, most = value_range(metric)
-    return float(np.clip(lower, least, most)), float(np.clip(upper, least, most))
+    if upper:
+        found = -least_value(_statistics(_mirrored(value_at), (tn, tp), totals, fixed is None, error), error)
+    else:
+        found = least_value(_statistics(value_at, (fp, fn), totals, fixed is None, error), error)
+    return float(np.clip(found, *value_range(metric)))
 
 
 def _statistics(

@@ -19,7 +19,7 @@ from surecut.certificates.clusters import cluster_limits, is_ratio
 from surecut.certificates.evidence import Asked, Evidence
 from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import at_prior
-from surecut.certificates.quantities import quantity_limits, uniform_constraint_limit
+from surecut.certificates.quantities import quantity_limit, uniform_constraint_limit
 from surecut.certificates.resampling import resample
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
 
     from surecut.certificates.label_rows import TableRows
 
-Limits = Callable[[Constraint, float], tuple[float, float]]
-"""(constraint, error) → lower and upper limit of its quantity."""
+Limit = Callable[[Constraint, float], float]
+"""(constraint, error) → what its quantity surely reaches (``>=``) or does not exceed (``<=``)."""
 
 
 def promises_of(
-    constraints: Sequence[Constraint], confusion: Confusion, error: float, limits: Limits
+    constraints: Sequence[Constraint], confusion: Confusion, error: float, limit_of: Limit
 ) -> tuple[ConstraintPromise, ...]:
     """A promise for each constraint of a cut with a confusion."""
     found = []
     for one in constraints:
-        lower, upper = limits(one, error / len(constraints))
+        limit = limit_of(one, error / len(constraints))
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(one.quantity.evaluate(confusion))
-        limit = lower if one.sense == ">=" else upper
         found.append(ConstraintPromise(str(one), value, float(limit), bool(one.allows(limit))))
     return tuple(found)
 
@@ -59,13 +58,14 @@ def holdout_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromis
     if cells is None and evidence.average is not None:
         return ()
 
-    def limits(one: Constraint, each: float) -> tuple[float, float]:
+    def limit(one: Constraint, each: float) -> float:
+        upper = one.sense == "<="
         if cells is None:
-            return quantity_limits(one.quantity, cells_of(evidence.confusion)[0], each, prior)
-        return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)
+            return quantity_limit(one.quantity, cells_of(evidence.confusion)[0], each, prior, upper)
+        return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)[int(upper)]
 
     together = Confusion(*cells_of(evidence.confusion).sum(axis=0))
-    return promises_of(evidence.cut.constraints, at_prior(together, prior), asked.error, limits)
+    return promises_of(evidence.cut.constraints, at_prior(together, prior), asked.error, limit)
 
 
 def uniform_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
@@ -75,11 +75,10 @@ def uniform_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromis
     cut, tally, confusion = evidence.cut, evidence.tallies[0], evidence.confusion[0]
     assured = evidence.tuned_here and cut.confidence is not None and asked.confidence <= cut.confidence
 
-    def limits(one: Constraint, each: float) -> tuple[float, float]:
-        limit = one.level if assured else uniform_constraint_limit(one, tally, confusion, each)
-        return limit, limit
+    def limit(one: Constraint, each: float) -> float:
+        return one.level if assured else uniform_constraint_limit(one, tally, confusion, each)
 
-    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limits)
+    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limit)
 
 
 def bootstrap_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromise, ...]:
@@ -92,11 +91,11 @@ def bootstrap_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintProm
     groups = cast("TableRows | None", evidence.rows)
     drawn = iter(resample(quantities, tally, False, groups, asked.resamples, asked.random_state, False))
 
-    def limits(_: Constraint, each: float) -> tuple[float, float]:
-        return next(drawn).limits(each)
+    def limit(one: Constraint, each: float) -> float:
+        return next(drawn).limits(each)[int(one.sense == "<=")]
 
     confusion = tally.confusion_at(cut.threshold)
-    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limits)
+    return promises_of(cut.constraints, at_prior(confusion, evidence.prior), asked.error, limit)
 
 
 def _promises_of_labels(

@@ -10,7 +10,7 @@ import numpy as np
 
 from surecut.certificates.bands import Bands, bands
 from surecut.certificates.confidence import least_shares, share_limits
-from surecut.certificates.limits import row_worth, value_limits
+from surecut.certificates.limits import row_worth, value_limit
 from surecut.certificates.priors import is_defined, worst_over_priors
 from surecut.confusion import Confusion
 from surecut.constraints import Rate
@@ -82,16 +82,16 @@ def nested_share(quantity: Metric) -> NestedShare | None:
     return None
 
 
-def quantity_limits(
-    quantity: Metric, cells: NDArray[np.float64], error: float, prior: float | None
-) -> tuple[float, float]:
-    """By `value_limits`; a rate for a prior that was given, which may rise in FP, at the worst corner of two shares."""
+def quantity_limit(
+    quantity: Metric, cells: NDArray[np.float64], error: float, prior: float | None, upper: bool
+) -> float:
+    """By `value_limit`; a rate for a prior that was given, which may rise in FP, at the worst corner of two shares."""
     if prior is None or not isinstance(quantity, Rate):
-        return value_limits(quantity, cells, error, prior)[:2]
+        return value_limit(quantity, cells, error, prior, upper=upper)
     tp, fp, fn, tn = cells
     fprs, fnrs = share_limits(fp, fp + tn, error / 4), share_limits(fn, tp + fn, error / 4)
     corners = [quantity.value(fpr * (1 - prior), fnr * prior, prior) for fpr in fprs for fnr in fnrs]
-    return float(np.nanmin(corners)), float(np.nanmax(corners))
+    return float(np.nanmax(corners) if upper else np.nanmin(corners))
 
 
 def constraint_limit(constraint: Constraint, cells: NDArray[np.float64], error: float, prior: float | None) -> float:
@@ -102,8 +102,7 @@ def constraint_limit(constraint: Constraint, cells: NDArray[np.float64], error: 
         return np.nan
     if (share := nested_share(quantity)) is not None:
         return float(share.limits(Confusion(*cells), constraint.sense, error, prior))
-    lower, upper = quantity_limits(quantity, cells, error, prior)
-    return lower if constraint.sense == ">=" else upper
+    return quantity_limit(quantity, cells, error, prior, upper=constraint.sense == "<=")
 
 
 def uniform_constraint_limit(constraint: Constraint, tally: ScoreTally, confusion: Confusion, error: float) -> float:
