@@ -59,7 +59,7 @@ TUNING_SHARE = 1 / 3
 BLOCK = 250
 BLOCKS = 8
 """Of 250 repetitions each."""
-BLOCKS_OF = {"coverage": {100_000: 4}, "bootstrap": {10_000: 4, 100_000: 2}}
+BLOCKS_OF = {"coverage": {100_000: 2}, "bootstrap": {10_000: 4, 100_000: 2}}
 """Fewer of many rows."""
 RESAMPLES = 400
 """The bootstrap is slow to simulate: fewer resamples than the 2,000 by default, and fewer blocks of many rows."""
@@ -351,7 +351,7 @@ def regret(task: Task) -> dict[str, np.ndarray]:
 SLACK_METRICS: tuple[Metric, ...] = (*map(get_metric, ("f2", "am", "mcc", "kappa", "gmean")), Utility(fp=-1, fn=-5))
 SLACK_NAMES = ("F2", "AM", "MCC", "kappa", "G-mean", "cost 1 : 5")
 SLACK_SIZES = (375, 1_500, 7_500)
-SLACK_BLOCKS = 4
+SLACK_BLOCKS = 2
 
 
 def best_rates(population: Population, metric: Metric) -> np.ndarray:
