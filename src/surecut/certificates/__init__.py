@@ -3,11 +3,13 @@
 `certifying` has `certify`, and the table of methods. `evidence` makes of whatever is passed, for one label or for many,
 what the methods take, and refuses rows that cannot certify. Each method is one file: `holdout`, `uniform`, `theorem`,
 `bootstrap`; what it returns is in `certificate`. `promises` tells whether a cut's constraints hold on new rows,
-`assurance` finds cuts whose constraints do, `drift` is the check after deployment.
+`assurance` finds cuts whose constraints do, or of which most can be promised, `drift` is the check after deployment.
 
 Beneath them: `limits` has limits of a metric from counts of independent rows, `confidence`, `nuisance` and `regions`
-those of shares, `clusters` those of independent clusters of rows that depend on each other, `averages` those of a mean
-of many labels. `rows` and `label_rows` are checked rows, `cells` their counts at a cut, by cluster and label;
+those of shares, `clusters` those of independent clusters of rows that depend on each other, `averages` and `joint_bets`
+those of a mean of many labels, `quantities` those of what constraints bound. Where the same rows choose the cut:
+`pilot` draws the rows that choose, `testing` tests several cuts with one error, `brackets` and `bands` have limits that
+hold wherever the cut is. `rows` and `label_rows` are checked rows, `cells` their counts at a cut, by cluster and label;
 `held_out` says which rows may certify, `weights` what weights mean, `priors` where the share of positives can be;
 `resampling` draws rows again. The public names are in `surecut`.
 
