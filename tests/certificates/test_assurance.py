@@ -105,11 +105,23 @@ def test_float32_and_integer_scores():
         assert (column[~predicted] < cut.threshold).all()
 
 
+def test_an_error_names_no_level_that_is_met():
+    """What came closest is below the level: it is from the cuts that were tested, at the errors that they had."""
+    rng, named = np.random.default_rng(2), []
+    for _ in range(60):
+        y, score = draw(rng, 150)
+        try:
+            tune_threshold(y, score, metric="recall", constraint="precision>=0.7", confidence=0.8)
+        except InfeasibleError as error:
+            named.append(float(str(error).rpartition(" ")[2]))
+    assert 0 < max(named) < 0.7
+
+
 def test_what_cannot_be_promised_is_an_error():
     y, score = draw(np.random.default_rng(0), 300)
     with pytest.raises(InfeasibleError, match=r"precision>=0.99 with 95 % confidence from 300 rows: the highest"):
         tune_threshold(y, score, constraint="precision>=0.99", confidence=0.95)
-    with pytest.raises(InfeasibleError, match=r"from 10 rows: the highest precision that can be promised is 0.000"):
+    with pytest.raises(InfeasibleError, match=r"from 10 rows: the highest precision that can be promised is 0.00"):
         tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
     with pytest.raises(InfeasibleError, match="too few rows to promise anything"):
         tune_threshold([1], [0.5], metric="accuracy", constraint="precision>=0.5", confidence=0.95)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surecut import InfeasibleError, ScoreTally, tune_threshold
+from surecut import InfeasibleError, ScoreTally, certify, tune_threshold
 from surecut.certificates.assurance import limited_cut
 from surecut.certificates.brackets import _bracket_weights, bracket_limits
 from surecut.certificates.limits import value_limits
@@ -124,6 +124,14 @@ def test_a_pilot_without_both_classes_leaves_bands():
     score = np.random.default_rng(0).normal(size=200) + 2 * y
     lower, upper = bracket_limits(FBeta(1), ScoreTally.from_scores(y, score), 1.5, 0.05)
     assert 0 <= lower < upper <= 1
+
+
+def test_the_theorem_does_not_cover_a_cut_of_a_pilot_sample():
+    y, score = draw(np.random.default_rng(0), 500)
+    cut = tune_threshold(y, score, confidence=0.9)
+    with pytest.raises(ValueError, match="a pilot sample of them chose this one: use method='uniform'"):
+        certify(cut, method="theorem")
+    assert certify(cut, y, score, method="uniform").lower < cut.lower_limit
 
 
 def test_too_few_rows_are_refused_by_name():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from surecut import InfeasibleError, MultilabelCut, ScoreTally, tune_frame, tune_threshold, tune_thresholds
+from surecut import InfeasibleError, MultilabelCut, ScoreTally, get_metric, tune_frame, tune_threshold, tune_thresholds
 from surecut.tuning.labels import tune_tallies
 
 LABELS = 4
@@ -97,9 +97,14 @@ def test_all_labels_keep_their_constraints_together():
 def test_what_cannot_be_promised_names_the_label():
     truth, score = draw(np.random.default_rng(4), 300)
     with pytest.raises(
-        InfeasibleError, match=r"label 0 \(and 3 other labels\): no cut meets precision>=0.97 with 97.5 %"
+        InfeasibleError, match=r"label 0 \(and 3 other labels\): .* with 90 % confidence, 4 labels together"
     ):
         tune_thresholds(truth, score, metric="recall", constraint="precision>=0.97", confidence=0.9)
+    truth[:, 1] = 0
+    with pytest.raises(InfeasibleError, match=r"label 1: recall is undefined|label 1: .* no positive"):
+        tune_thresholds(truth, score, metric="recall", constraint="predicted_positive_rate<=0.9", confidence=0.9)
+    with pytest.raises(ValueError, match="is a function of which nothing is known"):
+        tune_thresholds(truth, score, constraint=(get_metric(lambda confusion: confusion.tp), 1.0), confidence=0.9)
     with pytest.raises(ValueError, match="leave them out, or tune a long table"):
         tune_thresholds(truth, score, sample_weight=np.full(300, 2.0), **OPTIONS)
     table = long_table(truth, score).assign(w=1.5)

@@ -3,7 +3,7 @@
 `certifying` has `certify`, and the table of methods. `evidence` makes of whatever is passed, for one label or for many,
 what the methods take, and refuses rows that cannot certify. Each method is one file: `holdout`, `uniform`, `theorem`,
 `bootstrap`; what it returns is in `certificate`. `promises` tells whether a cut's constraints hold on new rows,
-`assurance` finds cuts whose constraints do, or of which most can be promised, `drift` is the check after deployment.
+`assurance` finds cuts whose constraints do, or that have a limit, `drift` is the check after deployment.
 
 Beneath them: `limits` has limits of a metric from counts of independent rows, `confidence`, `nuisance` and `regions`
 those of shares, `clusters` those of independent clusters of rows that depend on each other, `averages` and `joint_bets`

@@ -5,9 +5,10 @@ cut is allowed only if a confidence limit of the constrained quantity meets the 
 
 - *Nested quantities*: recall, specificity, the false positive and negative rate, the rate of predicted positives move
   one way along the thresholds. There a limit for a single threshold serves all thresholds at once. The thresholds that
-  break the constraint are those beyond some t*; a threshold beyond t* counts at least as many rows as t* does, so that
-  it passes a test only if t* passes it as well, which happens with probability `error` at most. Constraints that are
-  met by moving the threshold the same way share one t*; for two ways the error is divided by two.
+  break the constraint are those beyond some t*. A threshold beyond t* has at least as many rows that count against the
+  constraint as t* has, so that it passes a test only if t* passes it as well, which happens with probability `error`
+  at most. Constraints that are met by moving the threshold the same way are each tested at the whole error; for two
+  ways the error is divided by two.
 - *Other quantities* (precision, accuracy, F₁ …): a pilot sample chooses cuts and where to begin, the other rows test
   them (`pilot`, `testing`). A cut is tested for all constraints together: it passes if it passes each of them, at the
   same error, since a cut that breaks any of them passes with probability `error` at most.
@@ -18,9 +19,9 @@ value: the limit of held-out data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 MOST_CUTS = 128
 """The number of cuts that are tested at most."""
 
-FEW = 8
-"""Cuts at which it is looked for what could be promised, to say so in an error."""
-
 
 def assured_cut(
     candidates: Candidates, metric: Metric, constraints: tuple[Constraint, ...], confidence: float, labels: int = 1
@@ -57,20 +55,24 @@ def assured_cut(
     `candidates` are the cuts of one sample in numbers of rows. With many labels, each has its share of the error.
     """
     check_confidence(confidence)
+    require_known(constraints)
+    asked = _Asked(candidates, constraints, confidence, labels)
+    nested = [nested_share(one.quantity) for one in constraints]
+    by_nesting = all(one is not None for one in nested)
+    allowed = asked.by_nesting([one for one in nested if one is not None]) if by_nesting else asked.by_pilot(metric)
+    cut = candidates.best_cut_among(metric, allowed)
+    threshold = cut.threshold if by_nesting else cut.interval[1]  # the score that the pilot chose
+    return replace(cut, threshold=threshold, constraints=constraints, confidence=confidence)
+
+
+def require_known(constraints: Sequence[Constraint]) -> None:
+    """Raise where a constraint bounds a function of which nothing is known."""
     for constraint in constraints:
         if not constraint.quantity.extremes_at_corners:
             raise ValueError(
                 f"{constraint.quantity.name!r} is a function of which nothing is known: a constraint that holds on new "
                 "rows needs a metric of the catalogue, a rate, or a LinearFractional metric"
             )
-    asked = _Asked(candidates, constraints, (1 - confidence) / labels)
-    nested = [nested_share(one.quantity) for one in constraints]
-    by_nesting = all(one is not None for one in nested)
-    allowed = asked.by_nesting([one for one in nested if one is not None]) if by_nesting else asked.by_pilot(metric)
-    cut = candidates.best_cut_among(metric, allowed)
-    rejected, accepted = cut.interval
-    threshold = _just_above(rejected, cut.threshold, candidates.dtype) if by_nesting else accepted
-    return replace(cut, threshold=threshold, constraints=constraints, confidence=confidence)
 
 
 def limited_cut(candidates: Candidates, metric: Metric, confidence: float) -> Cut:
@@ -97,16 +99,22 @@ def without_pilot(tally: ScoreTally) -> ScoreTally:
     others = Pilot.of(tally.entries).others
     left = others.any(axis=1)
     rows = others[left]
-    return ScoreTally(tally.keys[left], rows, rows, rows, tally.dtype, given_prior=tally.given_prior)
+    return replace(tally, keys=tally.keys[left], rows=rows, weight=rows, squares=rows, checksum=0)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Constraints, the cuts of a sample, and the probability with which the constraints may be broken on new data."""
+    """Constraints, the cuts of a sample, and the confidence with which the constraints of all labels hold together."""
 
     candidates: Candidates
     constraints: tuple[Constraint, ...]
-    error: float
+    confidence: float
+    labels: int
+
+    @property
+    def error(self) -> float:
+        """The part of one label."""
+        return (1 - self.confidence) / self.labels
 
     def by_nesting(self, nested: list[NestedShare]) -> NDArray[np.bool_]:
         """Which cuts are allowed by constraints on nested quantities."""
@@ -146,12 +154,8 @@ class _Asked:
         weights = starting_weights(margins, pilot.uncertainty)
         passed = passing(passes, weights, pilot.expected_values(metric, prior), self.error)
         if not passed:
-            start = int(np.argmax(margins))
-            promised = limits(start, self.error * float(weights[start]))
-            if len(self.constraints) == 1:
-                (one,) = self.constraints
-                raise self.infeasible(one, _attainable(one, limits, len(pilot), self.error))
-            raise self._none_for_all(promised)
+            tried = [limits(cut, self.error * float(weights[cut])) for cut in np.flatnonzero(weights).tolist()]
+            raise self._none_passed(np.array(tried))
         allowed = np.zeros(len(self.candidates.entries) + 1, dtype=bool)
         allowed[pilot.cuts[passed]] = True
         return allowed
@@ -167,10 +171,20 @@ class _Asked:
             f"{best:.6g}"
         )
 
-    def _none_for_all(self, promised: list[float]) -> InfeasibleError:
+    def _none_passed(self, tried: NDArray[np.float64]) -> InfeasibleError:
+        """The error where no cut passes, from the limits of the constraints at the cuts that were tried first."""
+        tried = tried[~np.isnan(tried).any(axis=1)]
+        if not len(tried):
+            return self.infeasible()
+        if len(self.constraints) == 1:
+            (one,) = self.constraints
+            return self.infeasible(one, float(tried.max() if one.sense == ">=" else tried.min()))
+        signs = np.array([1 if one.sense == ">=" else -1 for one in self.constraints])
+        levels = np.array([one.level for one in self.constraints])
+        closest = tried[int(np.argmax((signs * (tried - levels)).min(axis=1)))]
         told = ", ".join(
             f"{one.quantity.name} is {'at least' if one.sense == '>=' else 'at most'} {limit:.6g}"
-            for one, limit in zip(self.constraints, promised, strict=True)
+            for one, limit in zip(self.constraints, closest.tolist(), strict=True)
         )
         return InfeasibleError(
             f"no cut meets {listed(self.constraints)} {self._where}, all of them at once: where they come closest, "
@@ -179,26 +193,9 @@ class _Asked:
 
     @property
     def _where(self) -> str:
-        return f"with {100 * (1 - self.error):.4g} % confidence from {_rows(self.candidates)}"
-
-
-def _attainable(constraint: Constraint, limits: Callable[[int, float], list[float]], cuts: int, error: float) -> float:
-    """The best level that could have been promised, at one of a few cuts; NaN where there is none."""
-    some = np.unique(np.linspace(0, cuts - 1, FEW).astype(int)).tolist()
-    found = np.array([limits(cut, error / FEW)[0] for cut in some])
-    found = found[~np.isnan(found)]
-    return float(found.max() if constraint.sense == ">=" else found.min()) if len(found) else np.nan
+        together = f", {self.labels:,} labels together," if self.labels > 1 else ""
+        return f"with {100 * self.confidence:.4g} % confidence{together} from {_rows(self.candidates)}"
 
 
 def _rows(candidates: Candidates) -> str:
     return counted(int(candidates.entries.totals[0].sum()), "row")
-
-
-def _just_above(rejected: float, threshold: float, dtype: np.dtype[Any]) -> float:
-    """The lowest threshold that rejects a score: the limits concern all rows above that score, not only those above
-    the middle of the gap."""
-    if not (np.isfinite(rejected) and np.isfinite(threshold)):
-        return threshold
-    if dtype.kind in "iu":
-        return rejected + 1
-    return float(np.nextafter(dtype.type(rejected), dtype.type(np.inf)))

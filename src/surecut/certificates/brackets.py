@@ -10,7 +10,7 @@ import numpy as np
 from surecut.certificates.bands import band_limits
 from surecut.certificates.limits import value_limit
 from surecut.certificates.pilot import Pilot
-from surecut.certificates.priors import is_defined, value_range
+from surecut.certificates.priors import is_defined, require_monotone, value_range
 from surecut.confusion import Confusion
 from surecut.core.tally import CoarseTally
 
@@ -47,6 +47,7 @@ def bracket_limits(
     these fixed ends are those of held-out data, and so are their limits, of each bracket with its part of the error.
     `constraints` are those that the cut had to meet: they say where to expect it.
     """
+    require_monotone(metric, np.array([tally.prior]))
     pilot, edge = Pilot.of(tally.entries, PILOT_SHARE), int(tally.candidates.at(threshold))
     if pilot.classes.min() < FEWEST_IN_PILOT:  # it does not know where the cut will be
         return band_limits(metric, Confusion(*pilot.cells(edge)), tally.given_prior, error)

@@ -326,7 +326,7 @@ def _of_matrices(cut: MultilabelCut, asked: Asked, rows: LabelRows, groups: Arra
     if groups is not None and rows.weights is not None:
         raise ValueError("groups of rows with weights have no finite-sample limit here: use method='bootstrap'")
     rows = rows.counted(f"method={asked.method!r}", asked.weights)
-    if asked.method == "uniform":  # whose bands are those of each label
+    if asked.method == "uniform":  # whose limits are those of each label
         _require_label_average(cut)
         return Evidence(cut, tuned_here, rows.tallies())
     return Evidence(cut, tuned_here, rows=rows)

@@ -2,9 +2,9 @@
 
 - One label: by `limits`. Exact for accuracy, F₁, Jaccard, precision, recall and specificity; a little cautious for the
   others. Of groups of rows: by `clusters`.
-- Many labels: macro by `averages` (one bet on the values of all labels), micro
-  by `clusters` (a row is a cluster of pairs), samples by a bet on the rows' values. From tallies alone, in which the
-  rows are no longer together, by the labels' limits at error / m.
+- Many labels: macro by `averages` (one bet on the values of all labels), micro by `clusters` (a row is a cluster of
+  pairs), samples by a bet on the rows' values. From tallies alone, in which the rows are no longer together, by the
+  labels' limits at error / m.
 """
 
 from __future__ import annotations

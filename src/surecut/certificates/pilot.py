@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class Pilot:
 
     @property
     def uncertainty(self) -> float:
-        """The standard error of an expected margin: the pilot has fewer rows than those that are expected."""
+        """The standard error of an expected margin, because the pilot has fewer rows than the part that it predicts."""
         return float(np.sqrt((self.others.sum() + self.absent.sum()) / max(int(self.classes.sum()), 1)))
 
     @property
@@ -107,10 +108,16 @@ class Pilot:
 
     def cells(self, accepted_positives: int, accepted_negatives: int | None = None) -> NDArray[np.float64]:
         """Counts (tp, fp, fn, tn) of the other rows at an edge, or with the negatives of another edge."""
-        tp = int(self.others[:accepted_positives, 1].sum())
-        fp = int(self.others[: accepted_positives if accepted_negatives is None else accepted_negatives, 0].sum())
-        negatives, positives = (self.others.sum(axis=0) + self.absent).tolist()
+        above = self._above
+        tp = int(above[accepted_positives, 1])
+        fp = int(above[accepted_positives if accepted_negatives is None else accepted_negatives, 0])
+        negatives, positives = (above[-1] + self.absent).tolist()
         return np.array([tp, fp, positives - tp, negatives - fp], dtype=float)
+
+    @cached_property
+    def _above(self) -> NDArray[np.int64]:
+        """The other rows of each class that every edge accepts."""
+        return np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(self.others, axis=0)))
 
     def expected_values(self, metric: Metric, prior: float | None) -> NDArray[np.float64]:
         """The metric that is expected at each cut; −inf where it is undefined."""

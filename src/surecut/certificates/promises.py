@@ -19,7 +19,7 @@ from surecut.certificates.clusters import cluster_limits, is_ratio
 from surecut.certificates.evidence import Asked, Evidence
 from surecut.certificates.limits import row_worth, value_limits
 from surecut.certificates.priors import at_prior
-from surecut.certificates.quantities import quantity_limit, uniform_constraint_limit
+from surecut.certificates.quantities import constraint_limit, uniform_constraint_limit
 from surecut.certificates.resampling import resample
 from surecut.confusion import Confusion
 from surecut.constraints import Constraint
@@ -59,10 +59,11 @@ def holdout_promises(evidence: Evidence, asked: Asked) -> tuple[ConstraintPromis
         return ()
 
     def limit(one: Constraint, each: float) -> float:
-        upper = one.sense == "<="
-        if cells is None:
-            return quantity_limit(one.quantity, cells_of(evidence.confusion)[0], each, prior, upper)
-        return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)[int(upper)]
+        side = int(one.sense == "<=")
+        if cells is not None:
+            return cluster_limits(one.quantity, cells.pooled(), cells.largest, each)[side]
+        limit = constraint_limit(one, cells_of(evidence.confusion)[0], each, prior)
+        return one.quantity.value_range[side] if np.isnan(limit) else limit  # undefined: nothing is known
 
     together = Confusion(*cells_of(evidence.confusion).sum(axis=0))
     return promises_of(evidence.cut.constraints, at_prior(together, prior), asked.error, limit)

@@ -26,7 +26,7 @@ BESIDE_WEIGHT = 0.1
 def starting_weights(margins: NDArray[np.float64], uncertainty: float) -> NDArray[np.float64]:
     """The part of the error with which each cut begins.
 
-    The cut with the largest margin has most of it. The rest is for cuts on both sides, in case that a small pilot
+    The cut with the largest margin has most of it. The rest is for cuts on both sides, in case a small pilot
     sample, which knows margins with some uncertainty, misjudged the place.
 
     >>> starting_weights(np.array([0.0, 1.4, 2.0, 3.0, 2.4, 1.9, 0.5]), uncertainty=2.5)

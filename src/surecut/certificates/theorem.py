@@ -46,6 +46,11 @@ def _require_covered(cut: Decision) -> None:
     if cut.constraints or cut.prior_given:
         which = "a constraint" if cut.constraints else "a prior that was given"
         raise ValueError(f"Theorem 3 does not cover a cut with {which}: use method='uniform'")
+    if cut.lower_limit is not None:
+        raise ValueError(
+            "Theorem 3 covers the best cut of the validation rows, and a pilot sample of them chose this one: use "
+            "method='uniform'"
+        )
     if cut.out_of_fold:
         raise ValueError(
             "Theorem 3 covers one model and rows that it was not trained on, and this cut was tuned on scores that "

@@ -1,7 +1,7 @@
 """``method="uniform"``: any rows, also those that tuned the cut. Valid for every sample size.
 
 The limits hold for all thresholds at once, so that it does not matter how the threshold was chosen; so does the bound
-on the regret against the best threshold of this model. Of many labels: the bands of each at error / m.
+on the regret against the best threshold of this model. Of many labels: the limits of each at error / m.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class MultilabelCut:
     constraints
         What every label's cut (the pooled cut, if micro) had to meet.
     confidence
-        The probability with which each label's constraints hold on new data; None where they hold on the validation
-        rows only.
+        The probability with which the constraints of all labels hold on new data together; None where they hold on the
+        validation rows only.
     weighted
         Whether the validation rows had weights.
     out_of_fold
@@ -195,7 +195,7 @@ class MultilabelCut:
             rows=np.array([cut.rows for cut in cuts]),
             shared_threshold=shared_threshold,
             constraints=cuts[0].constraints,
-            confidence=cuts[0].confidence if len({cut.confidence for cut in cuts}) == 1 else None,
+            confidence=_joint_confidence(cuts),
             weighted=any(cut.weighted for cut in cuts),
             out_of_fold=any(cut.out_of_fold for cut in cuts),
             shrinkage=np.array([cut.shrinkage for cut in cuts]),
@@ -286,7 +286,7 @@ class MultilabelCut:
             interval=(float(self.intervals[i, 0]), float(self.intervals[i, 1])),
             prior=float(confusion.prior),
             constraints=self.constraints if self.average == "macro" else (),
-            confidence=self.confidence if self.average == "macro" else None,
+            confidence=1 - (1 - self.confidence) / len(self) if self.confidence and self.average == "macro" else None,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             calibration=self.calibration,
             sample=Sample(
@@ -532,6 +532,14 @@ def _sparse_predictions(matrix: Any, thresholds: NDArray[np.float64], missing: s
     predicted = reaches(scores, thresholds[entries.col]) & (scores > -np.inf)
     coordinates = (entries.row[predicted], entries.col[predicted])
     return sparse.csr_array((np.ones(int(predicted.sum()), dtype=bool), coordinates), shape=matrix.shape)
+
+
+def _joint_confidence(cuts: Sequence[Cut]) -> float | None:
+    """The probability with which the constraints of all cuts hold together, if each has the same; otherwise None."""
+    each = cuts[0].confidence
+    if each is None or len({cut.confidence for cut in cuts}) > 1 or len(cuts) * (1 - each) >= 1:
+        return None
+    return 1 - len(cuts) * (1 - each)
 
 
 def _joint_calibration(labels: Sequence[Any], cuts: Sequence[Cut]) -> str:

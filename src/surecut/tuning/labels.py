@@ -75,7 +75,7 @@ def tune_thresholds(
     confidence
         With `constraint` and ``average="macro"``: a probability, such as 0.95, with which every label's cut meets the
         constraint on new data, those of all labels together; each label has its share of the error. Needs one fixed
-        model that was not trained on these rows, and rows without weights.
+        model that was not trained on these rows, and rows without weights (`tune_frame` takes ``weights="counts"``).
     prior
         For one cut only: refused here, with the way out.
     shrinkage

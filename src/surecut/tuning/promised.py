@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut.constraints import InfeasibleError
 from surecut.core.candidates import Candidates
 from surecut.core.entries import Entries
 from surecut.core.search import InfeasibleLabelError
@@ -41,9 +42,10 @@ def promised_cut(tally: ScoreTally, objective: Objective, request: Request) -> C
 
 def promised_cuts(source: LabelSource, objective: Objective, names: Sequence[Any], request: Request) -> LabelCuts:
     """The same for each label, all of them together with the confidence."""
-    from surecut.certificates.assurance import assured_cut
+    from surecut.certificates.assurance import assured_cut, require_known
     from surecut.certificates.weights import require_counts
 
+    require_known(objective.constraints)
     confidence = request.confidence
     assert confidence is not None
     if source.weighted and request.weights is None:
@@ -61,8 +63,9 @@ def promised_cuts(source: LabelSource, objective: Objective, names: Sequence[Any
             own = _of_label(entries, position)
             candidates = Candidates(own, Sample(int(own.totals.sum())), dtype)
             try:
+                _require_classes(objective, own)
                 found.append(assured_cut(candidates, objective.metric, objective.constraints, confidence, len(names)))
-            except ValueError as error:  # no cut can be promised, or the label lacks a class
+            except InfeasibleError as error:
                 found.append(InfeasibleLabelError(name, str(error)))
         return found
 
@@ -73,6 +76,14 @@ def promised_cuts(source: LabelSource, objective: Objective, names: Sequence[Any
     thresholds = np.array([cut.threshold for cut in cuts])
     intervals = np.array([cut.interval for cut in cuts])
     return LabelCuts(thresholds, intervals, source.confusion_at(thresholds), np.ones(len(cuts), dtype=bool))
+
+
+def _require_classes(objective: Objective, entries: Entries) -> None:
+    """Raise where a label lacks a class that the metric needs."""
+    try:
+        objective.check(entries.totals)
+    except ValueError as error:
+        raise InfeasibleError(str(error)) from None
 
 
 def _of_label(entries: Entries, position: int) -> Entries:

@@ -75,7 +75,8 @@ class Request:
     average
         How many labels, or groups, are averaged; None where rows are of one label.
     confidence, weights
-        The probability with which everything that is promised holds on new data, jointly; and what weights mean.
+        The probability with which what is promised of a cut holds on new data, all of it together; and what weights
+        mean.
     prior
         The class balance of the deployment, where it is not the sample's.
     shrinkage

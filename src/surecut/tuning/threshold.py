@@ -66,9 +66,10 @@ def tune_threshold(
         Conditions on the cut: ``"precision>=0.9"``, ``("precision", 0.9)``, ``"predicted_positive_rate<=0.01"``, or a
         list of them. They hold on these rows; on new rows each is missed about every second time, unless:
     confidence
-        A probability, such as 0.95, with which everything that is promised holds on new data, jointly: the constraints,
-        or, where there are none, `Cut.lower_limit` of the metric. Needs one fixed model that was not trained on these
-        rows.
+        A probability, such as 0.95, with which what is promised of a cut holds on new data: its constraints, all of
+        them together, or, where there are none, `Cut.lower_limit` of the metric. Without constraints the cut is the one
+        that a small random part of the rows, the pilot, expects to be best; the other rows give the limit. Of several
+        metrics, each cut has this confidence. Needs one fixed model that was not trained on these rows.
     prior
         The share of positives where the cut will be used, if it is not that of these rows.
     shrinkage

@@ -68,7 +68,8 @@ def tune(source: RowsToTune, request: Request) -> list[Cut]:
 def tally_for_limits(source: RowsToTune, thresholds: Sequence[float] = ()) -> ScoreTally:
     """All rows by distinct score; where they are too many for that, by ranges of scores, for confidence limits.
 
-    What is known at the thresholds is exact.
+    What is known at the thresholds is exact. Ranges end at scores of rows, which may be rows that test a cut: limits
+    take the end of a range for a fixed number, which neglects one row among all of those that do not fit in memory.
     """
     if source.resolvable_rows == math.inf:
         return source.tally()
