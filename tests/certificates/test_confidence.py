@@ -8,8 +8,10 @@ from scipy import stats
 
 from surecut.certificates import regions
 from surecut.certificates.confidence import _lines, crossing_probability, least_shares, share_limits
+from surecut.certificates.limits import value_limits
 from surecut.certificates.nuisance import _Search, least_value, three_part_limit
 from surecut.certificates.regions import Region, Sampling, Statistic
+from surecut.metrics import Utility
 
 
 @pytest.mark.parametrize("total", [1, 7, 60])
@@ -148,3 +150,14 @@ def test_points_never_understate_the_sum_over_all_outcomes(sampling, value_at, m
         assert region.whole == (most > 0)
         probability[most] = region.probability(*shares, second)
     assert (probability[0] >= probability[10**6] - 0.05 * regions.NEGLIGIBLE).all()
+
+
+def test_limits_of_huge_counts_take_few_points():
+    """Without errors only the number of positives varies: the sum over it is bounded in points, not row by row."""
+    metric = Utility(tp=95, fp=-5, fn=-100)
+    widths = []
+    for rows in (1e5, 1e9):
+        lower, upper, _ = value_limits(metric, np.array([rows, 0, 0, 7 * rows]), 0.05)
+        assert lower < 95 / 8 < upper
+        widths.append(upper - lower)
+    assert widths[1] == pytest.approx(widths[0] / 100, rel=0.05)

@@ -54,6 +54,28 @@ def test_equal_rows_give_equal_pilots_and_other_rows_others():
     assert not np.array_equal(first.cuts, other.cuts)
 
 
+@pytest.mark.parametrize("rows", [20, 60])
+@pytest.mark.parametrize("share", [0.18, 0.61, 0.9])
+def test_a_limit_holds_where_all_rows_have_one_score(rows, share):
+    """Equal counts must not give the same pilot each time: then the limit would fail in whole samples, not on average.
+
+    The order of the rows is what differs. Failures are counted in all numbers of positives, several orders of each.
+    """
+    rng, error, orders, failed = np.random.default_rng(0), 0.2, 12, 0.0
+    for positives in range(1, rows + 1):
+        mass = stats.binom.pmf(positives, rows, share)
+        if mass < 1e-4:
+            continue
+        for _ in range(orders):
+            y = rng.permutation(np.arange(rows) < positives)
+            try:
+                limit = tune_threshold(y, np.full(rows, 0.5), metric="precision", confidence=1 - error).lower_limit
+            except ValueError:  # nobody is in the pilot
+                continue
+            failed += mass / orders * (limit > share)
+    assert failed <= error + 0.07  # of some 200 samples that matter
+
+
 def test_rows_without_a_score_are_below_every_cut():
     tally = tally_of(500)
     absent = np.array([[300, 20]])

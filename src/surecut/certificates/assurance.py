@@ -48,15 +48,21 @@ MOST_CUTS = 128
 
 
 def assured_cut(
-    candidates: Candidates, metric: Metric, constraints: tuple[Constraint, ...], confidence: float, labels: int = 1
+    candidates: Candidates,
+    metric: Metric,
+    constraints: tuple[Constraint, ...],
+    confidence: float,
+    order: int = 0,
+    labels: int = 1,
 ) -> Cut:
     """The cut with the largest value among those that meet every constraint on new data with the confidence.
 
-    `candidates` are the cuts of one sample in numbers of rows. With many labels, each has its share of the error.
+    `candidates` are the cuts of one sample in numbers of rows, `order` is a hash of the order of the rows. With many
+    labels, each has its share of the error.
     """
     check_confidence(confidence)
     require_known(constraints)
-    asked = _Asked(candidates, constraints, confidence, labels)
+    asked = _Asked(candidates, constraints, confidence, order, labels)
     nested = [nested_share(one.quantity) for one in constraints]
     by_nesting = all(one is not None for one in nested)
     allowed = asked.by_nesting([one for one in nested if one is not None]) if by_nesting else asked.by_pilot(metric)
@@ -75,10 +81,10 @@ def require_known(constraints: Sequence[Constraint]) -> None:
             )
 
 
-def limited_cut(candidates: Candidates, metric: Metric, confidence: float) -> Cut:
+def limited_cut(candidates: Candidates, metric: Metric, confidence: float, order: int = 0) -> Cut:
     """The cut that a pilot expects to be best, and what the metric is at least on new data with the confidence."""
     check_confidence(confidence)
-    pilot, prior = Pilot.of(candidates.entries), candidates.given_prior
+    pilot, prior = Pilot.of(candidates.entries, order), candidates.given_prior
     metric.check_classes(*candidates.entries.totals[0][::-1])
     values = pilot.expected_values(metric, prior)
     if not np.isfinite(values).any():
@@ -91,12 +97,12 @@ def limited_cut(candidates: Candidates, metric: Metric, confidence: float) -> Cu
     lower = value_range(metric)[0]
     if is_defined(metric, cells):
         lower = value_limit(metric, cells, 1 - confidence, prior)
-    return replace(cut, threshold=cut.interval[1], confidence=confidence, lower_limit=lower)
+    return replace(cut, threshold=cut.interval[1], confidence=confidence, lower_limit=min(lower, cut.value))
 
 
 def without_pilot(tally: ScoreTally) -> ScoreTally:
     """The rows that did not choose the cut of `limited_cut`, which are held-out data for it."""
-    others = Pilot.of(tally.entries).others
+    others = Pilot.of(tally.entries, tally.order).others
     left = others.any(axis=1)
     rows = others[left]
     return replace(tally, keys=tally.keys[left], rows=rows, weight=rows, squares=rows, checksum=0)
@@ -109,6 +115,7 @@ class _Asked:
     candidates: Candidates
     constraints: tuple[Constraint, ...]
     confidence: float
+    order: int
     labels: int
 
     @property
@@ -123,7 +130,7 @@ class _Asked:
         allowed = np.ones(len(candidates.entries) + 1, dtype=bool)
         for share, one in zip(nested, self.constraints, strict=True):
             limits = share.limits(candidates.confusion, one.sense, self.error / len(ways), candidates.given_prior)
-            met = one.allows(limits)
+            met = one.allows(limits) & one.is_met(candidates.at_prior())  # an undefined quantity meets no level
             if not met.any():
                 raise self.infeasible(one, float(np.max(limits) if one.sense == ">=" else np.min(limits)))
             allowed &= met
@@ -135,7 +142,7 @@ class _Asked:
 
     def by_pilot(self, metric: Metric) -> NDArray[np.bool_]:
         """Which of the cuts that a pilot chose pass the tests by the other rows."""
-        pilot, prior = Pilot.of(self.candidates.entries).thinned(MOST_CUTS), self.candidates.given_prior
+        pilot, prior = Pilot.of(self.candidates.entries, self.order).thinned(MOST_CUTS), self.candidates.given_prior
         signs = [1 if one.sense == ">=" else -1 for one in self.constraints]
         margins = np.full(len(pilot), np.inf)
         for one, sign in zip(self.constraints, signs, strict=True):
@@ -163,7 +170,7 @@ class _Asked:
     def infeasible(self, constraint: Constraint | None = None, best: float = np.nan) -> InfeasibleError:
         """The error where no cut can be promised: the best level of a constraint that can be, if any."""
         which = constraint or listed(self.constraints)
-        if constraint is None or np.isnan(best):
+        if constraint is None or np.isnan(best) or constraint.allows(best):
             return InfeasibleError(f"no cut meets {which} {self._where}: there are too few rows to promise anything")
         end = "highest" if constraint.sense == ">=" else "lowest"
         return InfeasibleError(

@@ -48,7 +48,7 @@ def bracket_limits(
     `constraints` are those that the cut had to meet: they say where to expect it.
     """
     require_monotone(metric, np.array([tally.prior]))
-    pilot, edge = Pilot.of(tally.entries, PILOT_SHARE), int(tally.candidates.at(threshold))
+    pilot, edge = Pilot.of(tally.entries, tally.order, PILOT_SHARE), int(tally.candidates.at(threshold))
     if pilot.classes.min() < FEWEST_IN_PILOT:  # it does not know where the cut will be
         return band_limits(metric, Confusion(*pilot.cells(edge)), tally.given_prior, error)
     pilot = pilot.thinned(int(BRACKETS * np.sqrt(pilot.others.sum())))

@@ -7,7 +7,12 @@ that depends on the pilot alone. What is expected of the other rows is read off 
 scores, which needs few rows.
 
 A row is in the pilot with a probability that depends on nothing but the number of rows. The random numbers come from a
-hash of the rows, so that equal rows give equal results, and different samples different draws.
+hash of the rows and of their order, so that the same rows give the same result. The order of rows that were drawn at
+random has nothing to do with how many of them there are of each score and class, and neither have the random numbers.
+Where the order is not known (rows that an engine counted, tallies that were put together), the numbers come from the
+counts alone. That is as good where scores are hardly tied, since then no two samples have the same counts; if nearly
+all rows share a few scores, equal counts always give the same pilot, and the error of a promise is the one that is
+stated on average over such samples only.
 """
 
 from __future__ import annotations
@@ -67,12 +72,12 @@ class Pilot:
     expected: Confusion
 
     @classmethod
-    def of(cls, entries: Entries, largest_share: float = LARGEST_SHARE) -> Pilot:
-        """Draw a pilot from the rows of one sample, which have no weights."""
+    def of(cls, entries: Entries, order: int = 0, largest_share: float = LARGEST_SHARE) -> Pilot:
+        """Draw a pilot from the rows of one sample, which have no weights; `order` is a hash of the rows' order."""
         rows, absent = entries.rows, entries.absent.reshape(2).astype(np.int64)
         total = int(rows.sum() + absent.sum())
         share = min(ROWS * max(total, 1) ** (-1 / 3), largest_share)
-        random = np.random.default_rng(_seed(entries))
+        random = np.random.default_rng(_seed(entries, order))
         taken, taken_absent = random.binomial(rows, share), random.binomial(absent, share)
         kept = np.flatnonzero(taken.sum(axis=1))
         others, without_score = rows - taken, absent - taken_absent
@@ -141,11 +146,12 @@ class Pilot:
         return np.where(np.isfinite(margins), margins, -np.inf)
 
 
-def _seed(entries: Entries) -> Any:
-    """Random numbers that the rows determine, whatever their order."""
+def _seed(entries: Entries, order: int) -> Any:
+    """A seed that the rows and their order determine."""
     digest = hashlib.blake2b(np.ascontiguousarray(entries.low).tobytes(), digest_size=16)
     digest.update(np.ascontiguousarray(entries.rows).tobytes())
     digest.update(np.ascontiguousarray(entries.absent).tobytes())
+    digest.update(order.to_bytes(8, "little"))
     return np.frombuffer(digest.digest(), dtype=np.uint32)
 
 

@@ -43,6 +43,9 @@ MOST_OF_ONE, MOST_OF_TWO = 600, 6_000
 LEAST_OF_ONE = 60
 """So many points of one count are taken at least: the boundary of the innermost count may have a kink."""
 
+MOST_POINTS = 1_024
+"""So many points of one count are taken at most. Where the sum would need more, it is bounded from above."""
+
 FEWEST = 10.0
 """The mean count from which points may replace whole numbers: the sum ends smoothly before 0."""
 
@@ -262,11 +265,13 @@ class Region:
     ) -> None:
         sampling, observed = statistic.sampling, statistic.observed()
         count, rows = sampling.drawn
-        drawn, first, size = _outcomes(sampling, observed, (priors, shares), error)
+        drawn, first, size, coarse = _outcomes(sampling, observed, (priors, shares), error)
         trials, self.trials = sampling.trials(drawn, first)
         self.log_ways = np.log(size) + _log_ways(trials, first) + _log_ways(rows, drawn)
         self.counts = np.stack((drawn, rows - drawn, first, trials - first))
         most = statistic.most(drawn, first)
+        for beside in (-coarse / 2, coarse / 2) if coarse else ():  # the set is no smaller anywhere near a point
+            most = np.maximum(most, statistic.most(np.clip(drawn + beside, 0.0, rows), first))
         self.whole = size == 1
         if self.whole:
             most = np.floor(most + 1e-9)
@@ -302,8 +307,9 @@ def _log_ways(trials: Any, count: Any) -> Any:
 
 def _outcomes(
     sampling: Sampling, observed: Estimate, limits: tuple[Pair, Pair], error: float
-) -> tuple[Array, Array, float]:
-    """The counts m and i that matter, or points that stand for more of them; and for how many each stands."""
+) -> tuple[Array, Array, float, float]:
+    """The counts m and i that matter, or points that stand for more of them; for how many each stands; and the distance
+    of points of m, where that is too large for a sum, and 0 otherwise."""
     (count, rows), first = sampling.drawn, sampling.first
     reach = float(-special.ndtri(NEGLIGIBLE * error))
     trials = sampling.trials(count, first)[0]
@@ -317,8 +323,8 @@ def _outcomes(
     most = MOST_OF_TWO if rows else MOST_OF_ONE
     whole = (ends[1] - ends[0] + 1) * (first_ends[1] - first_ends[0] + 1) <= 4 * most
     for scale in ((0.0, 0.0), smooth) if whole else (smooth,):
-        m, step = _points(ends, rows, limits[0], scale[0], 1)
-        i, first_step = _points(first_ends, trials, shares, scale[1], 1 if rows else LEAST_OF_ONE)
+        m, step, is_coarse = _points(ends, rows, limits[0], scale[0], 1)
+        i, first_step, _ = _points(first_ends, trials, shares, scale[1], 1 if rows else LEAST_OF_ONE)
         m, i = (grid.ravel() for grid in np.meshgrid(m, i, indexing="ij"))
         possible = sampling.trials(m, i)[0]
         m, i = m[i <= possible], (possible - i if others else i)[i <= possible]
@@ -331,7 +337,7 @@ def _outcomes(
         m, i = m[kept], i[kept]
         if len(m) <= most:
             break
-    return m, i, step * first_step
+    return m, i, step * first_step, step if is_coarse else 0.0
 
 
 def _distance(count: Any, trials: Any, other: float, other_trials: float | None = None) -> Any:
@@ -351,14 +357,16 @@ def _range(trials: tuple[float, float], shares: tuple[float, float], reach: floa
     return float(max(0.0, start)), float(min(trials[1], end))
 
 
-def _points(ends: Pair, trials: float, shares: Pair, smooth: float, fewest: int) -> tuple[Array, float]:
+def _points(ends: Pair, trials: float, shares: Pair, smooth: float, fewest: int) -> tuple[Array, float, bool]:
     """The whole numbers in a range, or fewer points at which a smooth function is summed as well; and their distance.
 
-    `smooth` is the scale on which the function changes, in standard deviations of the count.
+    `smooth` is the scale on which the function changes, in standard deviations of the count. The last is whether the
+    points are too few for it.
     """
     step = STEP * smooth * min(np.sqrt(trials * share * (1 - share)) for share in shares)
     rare = trials * min(shares[0], 1 - shares[1]) < FEWEST
-    if rare or step < 1.5:
-        return np.arange(ends[0], ends[1] + 1), 1.0
-    number = max(fewest, int(np.ceil((ends[1] - ends[0]) / step)))
-    return np.linspace(*ends, number + 1), (ends[1] - ends[0]) / number
+    if (rare or step < 1.5) and ends[1] - ends[0] <= MOST_POINTS:
+        return np.arange(ends[0], ends[1] + 1), 1.0, False
+    needed = max(fewest, int(np.ceil((ends[1] - ends[0]) / max(step, 1.0))))
+    number = min(needed, MOST_POINTS)
+    return np.linspace(*ends, number + 1), (ends[1] - ends[0]) / number, number < needed

@@ -110,7 +110,8 @@ class HeldOutRows:
         counts = np.array([[fp, found.tp], [len(self.scores) - found.positives - fp, fn]])
         present = counts.any(axis=1)
         sums = squares = rows = counts[present]
-        ends = np.array([threshold, np.nextafter(threshold, -np.inf)])
+        with np.errstate(over="ignore"):  # below the lowest float there is −inf
+            ends = np.array([threshold, np.nextafter(threshold, -np.inf)])
         if exact or self.weights is not None:
             doubles = as_doubles(self.scores)
             accepted = reaches(doubles, threshold)

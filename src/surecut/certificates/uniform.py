@@ -55,6 +55,7 @@ def uniform_certificate(evidence: Evidence, asked: Asked) -> Certificate:
         limits = uniform_micro(cut.metric, evidence.tallies, evidence.confusion, asked.error)
     else:
         limits = uniform_macro(evidence, asked.error, asked.progress if evidence.average else False)
+    limits = min(limits[0], value), max(limits[1], value), limits[2]  # a pilot sample takes no part in them
     others = ["the regret is against every threshold, also those that break the constraint"] if cut.constraints else []
     return evidence.certificate(asked, value, limits, [FRESH], others)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from surecut.metrics import Metric
 
 
+FEW = 1 << 17
+"""Rows whose scores are hashed, too, to know their order."""
+
+
 class Curve(NamedTuple):
     """A metric at every threshold, highest threshold first; NaN where it is undefined."""
 
@@ -66,6 +71,9 @@ class ScoreTally:
         The class balance of the deployment, where it is not the sample's.
     pos_label
         The label that counts as positive, where it was named.
+    order
+        A hash of the rows in the order in which they came, for random numbers that have nothing to do with what is
+        tallied; 0 where the order is not known.
 
     Examples
     --------
@@ -86,6 +94,7 @@ class ScoreTally:
     checksum: int = 0
     given_prior: float | None = None
     pos_label: Any = None
+    order: int = 0
 
     @classmethod
     def from_scores(
@@ -245,6 +254,7 @@ class ScoreTally:
             checksum=(self.checksum + other.checksum) % 2**64,
             given_prior=self.given_prior,
             pos_label=self.pos_label,
+            order=zlib.crc32(self.order.to_bytes(4, "little"), other.order) if self.order and other.order else 0,
         )
 
     def __radd__(self, other: object) -> ScoreTally:
@@ -311,7 +321,14 @@ def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: ND
         scores, is_positive, weights = scores[present], is_positive[present], weights[present]
     doubles = as_doubles(scores)
     named = checksum(doubles.view(np.int64), is_positive)
-    return tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype, named)
+    tally = tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype, named)
+    return replace(tally, order=order_of(doubles, is_positive))
+
+
+def order_of(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> int:
+    """A hash of rows in the order in which they came; of many rows, of their classes alone, which is quicker."""
+    hashed = zlib.crc32(np.packbits(is_positive).tobytes())
+    return zlib.crc32(scores.tobytes(), hashed) if len(scores) <= FEW else hashed
 
 
 def tally_keys(

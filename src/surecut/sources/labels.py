@@ -91,6 +91,10 @@ class LabelSource(ABC):
         """The blocks that `cuts` and `part` are asked for."""
         return self.blocks()
 
+    def orders(self) -> list[int]:
+        """A hash of the order of each label's rows; 0 where that is not known."""
+        return [0] * len(self.totals)
+
     def checksums(self) -> NDArray[np.uint64]:
         """A number for each label that names its rows, whatever their order; none where they cannot be named."""
         return np.zeros(0, dtype=np.uint64)
@@ -208,6 +212,9 @@ class TallySource(LabelSource):
         return stacked(
             [tally.confusion_at(threshold) for tally, threshold in zip(self.tallies, thresholds.tolist(), strict=True)]
         )
+
+    def orders(self) -> list[int]:
+        return [tally.order for tally in self.tallies]
 
     def checksums(self) -> NDArray[np.uint64]:
         return np.array([tally.checksum for tally in self.tallies], dtype=np.uint64)

@@ -22,7 +22,7 @@ from surecut.core.keys import ordered_keys, reaches, row_marks
 from surecut.core.memory import Counted
 from surecut.core.rules import placed_columns
 from surecut.core.search import Source
-from surecut.core.tally import tally_rows
+from surecut.core.tally import order_of, tally_rows
 from surecut.overlap import RowSample, positions, sampled_labels
 from surecut.sources.arrays import PooledSource
 from surecut.sources.labels import LabelCuts, LabelSource, confusion_by_sample, runs, sorted_entries
@@ -154,6 +154,10 @@ class DenseSource(StoredLabels):
     @property
     def rows(self) -> int:
         return len(self.scores)
+
+    def orders(self) -> list[int]:
+        columns = zip(self.scores.T, self.truth.T, strict=True)
+        return [order_of(as_doubles(scores), truth != 0) for scores, truth in columns]
 
     @property
     def weighted(self) -> bool:
@@ -491,6 +495,10 @@ class LabelRuns(StoredLabels):
         weights = None if self.entry_weights is None else self.entry_weights[part]
         keys = ordered_keys(as_doubles(self.scores[part]))
         return sorted_entries(starts, keys, self.is_positive[part], weights, self.absent[labels])
+
+    def orders(self) -> list[int]:
+        parts = [slice(start, end) for start, end in itertools.pairwise(self.starts.tolist())]
+        return [order_of(as_doubles(self.scores[part]), self.is_positive[part]) for part in parts]
 
     def confusion_at(self, thresholds: NDArray[np.float64]) -> Confusion:
         return joined([self._confusion_at(block, thresholds[block]) for block in self.blocks()])

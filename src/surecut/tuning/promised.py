@@ -34,14 +34,15 @@ def promised_cut(tally: ScoreTally, objective: Objective, request: Request) -> C
     metric, constraints = objective.metric, objective.constraints
     counts = frequencies(tally, CONSTRAINT if constraints else "a limit of the metric", request.weights)
     if constraints:
-        cut = assured_cut(counts.candidates, metric, constraints, request.confidence)
+        cut = assured_cut(counts.candidates, metric, constraints, request.confidence, tally.order)
     else:
-        cut = limited_cut(counts.candidates, metric, request.confidence)
+        cut = limited_cut(counts.candidates, metric, request.confidence, tally.order)
     return cut.with_sample(fingerprint=tally.sample.fingerprint)  # of the rows, before counts repeat them
 
 
 def promised_cuts(source: LabelSource, objective: Objective, names: Sequence[Any], request: Request) -> LabelCuts:
     """The same for each label, all of them together with the confidence."""
+    orders = source.orders()
     from surecut.certificates.assurance import assured_cut, require_known
     from surecut.certificates.weights import require_counts
 
@@ -56,15 +57,17 @@ def promised_cuts(source: LabelSource, objective: Objective, names: Sequence[Any
     if source.weighted:
         require_counts(request.weights, CONSTRAINT)
 
+    wanted = objective.metric, objective.constraints
+
     def work(block: slice) -> list[Cut | InfeasibleLabelError]:
         found: list[Cut | InfeasibleLabelError] = []
         entries, dtype = source.entries(block), source.dtype_of(block)
-        for position, name in enumerate(names[block]):
+        for position, (name, order) in enumerate(zip(names[block], orders[block], strict=True)):
             own = _of_label(entries, position)
             candidates = Candidates(own, Sample(int(own.totals.sum())), dtype)
             try:
                 _require_classes(objective, own)
-                found.append(assured_cut(candidates, objective.metric, objective.constraints, confidence, len(names)))
+                found.append(assured_cut(candidates, *wanted, confidence, order, len(names)))
             except InfeasibleError as error:
                 found.append(InfeasibleLabelError(name, str(error)))
         return found
