@@ -556,7 +556,7 @@ class Row:
 
 
 def coverage_rows(folder: Path) -> list[Row]:
-    """What was found, cell by cell."""
+    """What was found, cell by cell; of methods of which there are no blocks, what is in the CSV of an earlier run."""
     found = []
     for part, methods in (("coverage", ("holdout", "uniform")), ("bootstrap", ("bootstrap",))):
         for cell in cells(part):
@@ -564,7 +564,22 @@ def coverage_rows(folder: Path) -> list[Row]:
             for method in methods if blocks else ():
                 for index, name in enumerate(NAMES):
                     found.append(Row.of(method, name, cell, blocks[method][:, index]))
-    return found
+    ran = {row.method for row in found}
+    return found + [row for row in earlier_rows() if row.method not in ran]
+
+
+def earlier_rows() -> list[Row]:
+    """The rows of the CSV that is there."""
+    path = RESULTS / "certificates.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    texts, whole = {"method", "metric", "scores"}, {"rows", "repetitions"}
+    return [
+        Row(**{name: text if name in texts else (int if name in whole else float)(text) for name, text in line.items()})
+        for line in lines
+    ]
 
 
 def table(header: Iterable[str], body: Iterable[Iterable[str]]) -> str:

@@ -121,7 +121,7 @@ def test_what_cannot_be_promised_is_an_error():
     y, score = draw(np.random.default_rng(0), 300)
     with pytest.raises(InfeasibleError, match=r"precision>=0.99 with 95 % confidence from 300 rows: the highest"):
         tune_threshold(y, score, constraint="precision>=0.99", confidence=0.95)
-    with pytest.raises(InfeasibleError, match=r"from 10 rows: the highest precision that can be promised is 0.0"):
+    with pytest.raises(InfeasibleError, match=r"from 10 rows: th(e highest precision|ere are too few rows)"):
         tune_threshold(y[:10], score[:10], constraint="precision>=0.5", confidence=0.95)
     with pytest.raises(InfeasibleError, match="too few rows to promise anything"):
         tune_threshold([1], [0.5], metric="accuracy", constraint="precision>=0.5", confidence=0.95)
@@ -192,13 +192,11 @@ def test_constraints_that_are_met_the_same_way_do_not_share_the_error():
     assert one.threshold == both.threshold < opposite.threshold
 
 
-def test_the_same_rows_give_the_same_cut_and_another_order_another_pilot():
+def test_equal_rows_give_equal_cuts_whatever_their_order():
     y, score = draw(np.random.default_rng(3), 1000)
     options = {"metric": "recall", "constraint": "precision>=0.6", "confidence": 0.9}
     order = np.random.default_rng(4).permutation(1000)
-    cut = tune_threshold(y, score, **options)
-    assert cut == tune_threshold(y, score, **options)
-    assert cut.threshold != tune_threshold(y[order], score[order], **options).threshold
+    assert tune_threshold(y, score, **options) == tune_threshold(y[order], score[order], **options)
 
 
 def test_infinite_scores_can_be_promised():

@@ -48,6 +48,18 @@ def test_pilot_and_others_are_all_rows(rows):
     assert (tp + fn, fp + tn) == tuple(pilot.others.sum(axis=0)[::-1])
 
 
+def test_of_few_scores_another_order_gives_another_pilot():
+    y, score = draw(np.random.default_rng(0), 500)
+    order = np.random.default_rng(1).permutation(500)
+    for decimals, is_same in ((3, True), (0, False)):
+        rounded = np.round(score, decimals)
+        first, second = (
+            Pilot.of(tally.entries, tally.order)
+            for tally in (ScoreTally.from_scores(y, rounded), ScoreTally.from_scores(y[order], rounded[order]))
+        )
+        assert np.array_equal(first.others, second.others) == is_same
+
+
 def test_equal_rows_give_equal_pilots_and_other_rows_others():
     first, again, other = (Pilot.of(tally_of(500, seed).entries) for seed in (0, 0, 1))
     assert np.array_equal(first.others, again.others)

@@ -7,12 +7,11 @@ that depends on the pilot alone. What is expected of the other rows is read off 
 scores, which needs few rows.
 
 A row is in the pilot with a probability that depends on nothing but the number of rows. The random numbers come from a
-hash of the rows and of their order, so that the same rows give the same result. The order of rows that were drawn at
-random has nothing to do with how many of them there are of each score and class, and neither have the random numbers.
-Where the order is not known (rows that an engine counted, tallies that were put together), the numbers come from the
-counts alone. That is as good where scores are hardly tied, since then no two samples have the same counts; if nearly
-all rows share a few scores, equal counts always give the same pilot, and the error of a promise is the one that is
-stated on average over such samples only.
+hash of the counts of each score and class: equal rows give equal results, whatever reads them, and as good as no two
+samples have the same counts. Where all rows share a few scores, some counts are likely, and would give the same pilot
+each time. There the hash is of the order of the rows, too: the order of rows that were drawn at random has nothing to
+do with their counts. Where it is not known (rows that an engine counted, tallies that were put together), the error of
+a promise is the one that is stated on average over samples only, not for each of these counts.
 """
 
 from __future__ import annotations
@@ -41,6 +40,13 @@ ROWS = 2.0
 
 LARGEST_SHARE = 0.25
 """… and at most this share of them, unless another is asked for."""
+
+
+FEW_SCORES = 16
+"""With fewer distinct scores, the order of the rows decides which of them are in the pilot."""
+
+ADDED = 2.0
+"""Rows that are added to each cell for a standard error, so that a few rows without a mistake are no sure sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +138,7 @@ class Pilot:
 
     def expected_margins(self, metric: Metric, level: float, prior: float | None) -> NDArray[np.float64]:
         """How many standard errors the metric is expected to lie above a level at each cut; −inf where undefined."""
-        cells = cells_of(self.expected) + 0.5
+        cells = cells_of(self.expected) + ADDED
         total = cells.sum(axis=1, keepdims=True)
 
         def value(at: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -147,11 +153,12 @@ class Pilot:
 
 
 def _seed(entries: Entries, order: int) -> Any:
-    """A seed that the rows and their order determine."""
+    """A seed that the rows determine, and, of few scores, their order."""
     digest = hashlib.blake2b(np.ascontiguousarray(entries.low).tobytes(), digest_size=16)
     digest.update(np.ascontiguousarray(entries.rows).tobytes())
     digest.update(np.ascontiguousarray(entries.absent).tobytes())
-    digest.update(order.to_bytes(8, "little"))
+    if len(entries) < FEW_SCORES:
+        digest.update(order.to_bytes(8, "little"))
     return np.frombuffer(digest.digest(), dtype=np.uint32)
 
 

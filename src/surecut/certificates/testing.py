@@ -29,7 +29,7 @@ def starting_weights(margins: NDArray[np.float64], uncertainty: float) -> NDArra
     The cut with the largest margin has most of it. The rest is for cuts on both sides, in case a small pilot
     sample, which knows margins with some uncertainty, misjudged the place.
 
-    >>> starting_weights(np.array([0.0, 1.4, 2.0, 3.0, 2.4, 1.9, 0.5]), uncertainty=2.5)
+    >>> starting_weights(np.array([0.0, 0.9, 2.0, 3.0, 2.4, 1.9, 0.5]), uncertainty=2.5)
     array([0. , 0.1, 0.1, 0.6, 0. , 0.1, 0.1])
     """
     weights = np.zeros(len(margins))

@@ -73,7 +73,7 @@ class ScoreTally:
         The label that counts as positive, where it was named.
     order
         A hash of the rows in the order in which they came, for random numbers that have nothing to do with what is
-        tallied; 0 where the order is not known.
+        tallied; 0 where the order is not known, or no scores are tied.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: ND
     doubles = as_doubles(scores)
     named = checksum(doubles.view(np.int64), is_positive)
     tally = tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype, named)
-    return replace(tally, order=order_of(doubles, is_positive))
+    return replace(tally, order=order_of(doubles, is_positive)) if len(tally) < len(doubles) else tally
 
 
 def order_of(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> int:
