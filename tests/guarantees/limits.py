@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from guarantees.configuration import Configuration
-from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut import InfeasibleError, ScoreTally, certify, tune_threshold, tune_thresholds
 from surecut.certificates.bands import band_limits
 from surecut.certificates.brackets import bracket_limits
 from surecut.certificates.drift import check_drift
@@ -259,8 +259,8 @@ def _constraint(text: str, metric: str, rng: np.random.Generator) -> bool | None
     prior = 0.3
     y, score = _rows(rng, 400, prior)
     try:
-        cut = tune_threshold(y, score, metric=metric, constraint=text, confidence=1 - ERROR)
-    except ValueError:
+        cut = tune_threshold(y, score, metric=metric, constraint=text.split(" and "), confidence=1 - ERROR)
+    except InfeasibleError:
         return None
     return _breaks(text, cut.threshold, prior)
 
@@ -281,8 +281,8 @@ CONSTRAINTS = [
         ("predicted_positive_rate<=0.3", "recall"),
         ("accuracy>=0.78", "accuracy"),
         ("f1>=0.6", "recall"),
-        ("precision>=0.6 and recall>=0.6", "recall"),
-        ("fpr<=0.15 and recall>=0.6", "recall"),
+        ("precision>=0.45 and recall>=0.5", "recall"),
+        ("fpr<=0.3 and recall>=0.5", "recall"),
     )
 ]
 
@@ -295,7 +295,7 @@ def _label_constraints(text: str, metric: str, rng: np.random.Generator) -> bool
     score = (rng.normal(size=(rows, 1)) + rng.normal(size=(rows, labels))) / np.sqrt(2) + MEAN * y
     try:
         cut = tune_thresholds(y.astype(int), score, metric=metric, constraint=text, confidence=1 - ERROR)
-    except ValueError:
+    except InfeasibleError:
         return None
     return any(_breaks(text, float(threshold), prior) for threshold in cut.thresholds)
 
