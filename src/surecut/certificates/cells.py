@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,3 +126,11 @@ def group_codes(groups: NDArray[Any]) -> NDArray[np.intp]:
 def cells_of(confusion: Confusion) -> NDArray[np.float64]:
     """The four cells in the last axis."""
     return np.stack([np.asarray(getattr(confusion, cell), dtype=float) for cell in ("tp", "fp", "fn", "tn")], axis=-1)
+
+
+def slopes_of(
+    value: Callable[[NDArray[np.float64]], NDArray[np.float64]], cells: NDArray[np.float64], step: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How a value changes with each of the four cells in the last axis, by differences of one step (a column)."""
+    centre = value(cells)
+    return np.stack([value(cells + step * one) - centre for one in np.eye(4)], axis=-1) / step

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special, stats
 
 from surecut.certificates.bands import Bands
-from surecut.certificates.cells import ClusterCells, cells_of
+from surecut.certificates.cells import ClusterCells, cells_of, slopes_of
 from surecut.certificates.limits import counted_kinds, row_worth, value_of_share
 from surecut.certificates.priors import PRIORS, depends_on_prior
 from surecut.confusion import Confusion
@@ -246,17 +246,7 @@ def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
     totals = cells_of(cells.confusion())
     step = 1e-6 * np.maximum(totals.sum(axis=1), 1.0)[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
-        slopes = (
-            np.stack(
-                [
-                    np.asarray(metric.evaluate(Confusion(*(totals + step * (1 + (np.arange(4) == cell))).T)))
-                    - np.asarray(metric.evaluate(Confusion(*(totals + step).T)))
-                    for cell in range(4)
-                ],
-                axis=-1,
-            )
-            / step
-        )
+        slopes = slopes_of(lambda at: np.asarray(metric.evaluate(Confusion(*at.T))), totals + step, step)
     positives = np.tile([1.0, 0.0, 1.0, 0.0], (cells.labels, 1))
     for weights in (np.where(np.isfinite(slopes), slopes, 0.0), positives):
         if _is_sorted(cells.worth(weights), SORTED / 2):

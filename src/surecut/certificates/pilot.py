@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.calibration.curves import calibrate, grouped
-from surecut.certificates.cells import cells_of
+from surecut.certificates.cells import cells_of, slopes_of
 from surecut.certificates.priors import at_prior
 from surecut.confusion import Confusion
 from surecut.core.entries import Entries
 from surecut.core.keys import scores_of_keys
+from surecut.core.tally import FEW_SCORES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +42,6 @@ ROWS = 2.0
 LARGEST_SHARE = 0.25
 """… and at most this share of them, unless another is asked for."""
 
-
-FEW_SCORES = 16
-"""With fewer distinct scores, the order of the rows decides which of them are in the pilot."""
 
 ADDED = 2.0
 """Rows that are added to each cell for a standard error, so that a few rows without a mistake are no sure sign."""
@@ -145,8 +143,7 @@ class Pilot:
             return np.asarray(metric.evaluate(at_prior(Confusion(*at.T), prior)), dtype=float)
 
         with np.errstate(invalid="ignore", divide="ignore"):
-            centre, step = value(cells), 1e-4 * total
-            slopes = np.stack([(value(cells + step * one) - centre) / step[:, 0] for one in np.eye(4)], axis=1)
+            centre, slopes = value(cells), slopes_of(value, cells, 1e-4 * total)
             means = (cells * slopes).sum(axis=1, keepdims=True) / total
             margins = (centre - level) / np.sqrt((cells * (slopes - means) ** 2).sum(axis=1))
         return np.where(np.isfinite(margins), margins, -np.inf)

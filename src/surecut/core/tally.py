@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 FEW = 1 << 17
 """Rows whose scores are hashed, too, to know their order."""
 
+FEW_SCORES = 16
+"""With fewer distinct scores, counts are likely to come again, and the order of the rows is remembered, too."""
+
 
 class Curve(NamedTuple):
     """A metric at every threshold, highest threshold first; NaN where it is undefined."""
@@ -73,7 +76,7 @@ class ScoreTally:
         The label that counts as positive, where it was named.
     order
         A hash of the rows in the order in which they came, for random numbers that have nothing to do with what is
-        tallied; 0 where the order is not known, or no scores are tied.
+        tallied; 0 where the order is not known, or scores are many or not tied.
 
     Examples
     --------
@@ -322,7 +325,7 @@ def tally_rows(scores: NDArray[Any], is_positive: NDArray[np.bool_], weights: ND
     doubles = as_doubles(scores)
     named = checksum(doubles.view(np.int64), is_positive)
     tally = tally_keys(ordered_keys(doubles), is_positive, weights, scores.dtype, named)
-    return replace(tally, order=order_of(doubles, is_positive)) if len(tally) < len(doubles) else tally
+    return replace(tally, order=order_of(doubles, is_positive)) if len(tally) < min(FEW_SCORES, len(doubles)) else tally
 
 
 def order_of(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> int:
