@@ -23,7 +23,7 @@ def sample():
     return rng.random(3000) < score, score
 
 
-DRAWS = [resampling._poisson_drawn, resampling._binomial_drawn]
+DRAWS = [draws._poisson_drawn, draws._binomial_drawn]
 
 
 @pytest.mark.parametrize("draw", DRAWS)
@@ -70,9 +70,9 @@ def test_drawn_numbers_of_rows_are_multinomial(draw, rows, kind):
 
 
 def test_resamples_that_are_often_drawn_again_are_multinomial(monkeypatch):
-    monkeypatch.setattr(resampling, "SHORT", 0.5)  # of three resamples two have too many rows, or too few
+    monkeypatch.setattr(draws, "SHORT", 0.5)  # of three resamples two have too many rows, or too few
     rows = np.array([25, 9, 6])
-    drawn = resampling._poisson_drawn(rows[:, None])(np.random.default_rng(4), 40_000)[:, :, 0]
+    drawn = draws._poisson_drawn(rows[:, None])(np.random.default_rng(4), 40_000)[:, :, 0]
     assert (drawn.sum(axis=1) == 40).all()
     assert p_value(drawn, rows) > 1e-3
 
@@ -145,7 +145,7 @@ def test_the_certificate_does_not_depend_on_what_computes_it(sample, metric, dec
 def test_poisson_numbers_give_the_limits_of_binomial_ones(sample, monkeypatch):
     cut = tune_threshold(*sample)
     poisson = certify(cut, *sample, method="bootstrap", held_out=False)
-    monkeypatch.setattr(resampling, "ROWS_PER_CELL", 0)
+    monkeypatch.setattr(draws, "ROWS_PER_CELL", 0)
     binomial = certify(cut, *sample, method="bootstrap", held_out=False)
     assert poisson != binomial
     assert abs(poisson.lower - binomial.lower) < 0.01
@@ -181,5 +181,5 @@ def test_nothing_is_drawn_where_nothing_is_tuned_again(sample, monkeypatch):
     cut = tune_threshold(*sample)
     rng = np.random.default_rng(3)
     score = rng.beta(1, 3, 3000)
-    monkeypatch.setattr(resampling, "_bin_starts", None)
+    monkeypatch.setattr(resampling, "bin_starts", None)
     assert certify(cut, rng.random(3000) < score, score, method="bootstrap").threshold_spread is None

@@ -6,8 +6,7 @@ million rows are resampled as quickly as ten thousand.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,9 @@ from surecut._inputs import as_doubles
 from surecut.certificates.cells import cells_of
 from surecut.certificates.priors import at_prior
 from surecut.confusion import Confusion
-from surecut.core.draws import DrawnCells, draw_counts
+from surecut.core.draws import Draw, bin_starts, counts_drawn
 from surecut.core.entries import Entries, constant
-from surecut.core.kernels import Buffers, compiled_judge
+from surecut.core.kernels import compiled_judge
 from surecut.core.keys import ordered_keys
 from surecut.core.rules import Objective
 from surecut.core.settings import settings
@@ -33,15 +32,6 @@ if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.metrics import Metric
-
-COARSE = 200
-"""Bins of equal weight over all scores, half of them for each class."""
-
-NEAR = 1000
-"""Bins around each cut."""
-
-REACH = 5.0
-"""So many times n^(2/3) rows to both sides of the cut: where a threshold that is tuned again may come to stand."""
 
 OPTIMISM = 2.0
 """How much of the bootstrap's optimism is subtracted from a lower limit: no less than the true one has.
@@ -64,12 +54,6 @@ GROUPED_AT_ONCE = 100
 
 STAGES = 10
 """How often the progress bar moves."""
-
-ROWS_PER_CELL = 200
-"""With no more rows by bin and class, in the mean, Poisson numbers of rows are drawn sooner than binomial ones."""
-
-SHORT = 3.0
-"""So many times √n of n rows are left, in the mean, to be drawn one by one after the Poisson numbers."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +117,6 @@ def resample(
     ]
 
 
-Draw = Callable[[np.random.Generator, int], "NDArray[Any]"]
-"""From random numbers and a number of resamples to weights by resample, bin and class (negatives first).
-
-The array may be a buffer, in each thread another one, that the next resamples are written to.
-"""
-
-
 def _resampled(
     cuts: Sequence[Cut],
     tally: ScoreTally,
@@ -150,7 +127,7 @@ def _resampled(
     progress: bool | None,
 ) -> list[Resampled]:
     """The values at each cut of rows that are drawn again, and what tuning on them chooses."""
-    starts = _bin_starts(tally, cuts)
+    starts = bin_starts(tally.rows, [tally.candidates.at(cut.threshold) for cut in cuts])
     edges = _edge_thresholds(tally, starts)
     draw = _rows_drawn(tally, starts) if groups is None else _groups_drawn(tally, starts, groups)
     original = np.add.reduceat(tally.weight, starts, axis=0)[None]
@@ -220,22 +197,6 @@ class _Drawn:
         low, high = np.quantile(chosen, [0.1, 0.9], method="nearest")
         optimism = max(0.0, float(np.nanmean(np.concatenate([part.optimism for part in parts]))))
         return Resampled(values, values, optimism, (float(low), float(high)))
-
-
-def _bin_starts(tally: ScoreTally, cuts: Sequence[Cut]) -> NDArray[np.intp]:
-    """The first score of each bin, descending; one bin starts right below each cut."""
-    if len(tally) <= COARSE + NEAR:
-        return np.arange(len(tally))
-    ends = []
-    for column in tally.rows.T:  # bins of equal weight in each class: rare positives get as many as the negatives
-        cumulated = np.cumsum(column)
-        ends.append(np.searchsorted(cumulated, np.linspace(0, cumulated[-1], COARSE // 2)))
-    accepted = np.array([tally.candidates.at(cut.threshold) for cut in cuts])
-    above = np.concatenate(([0], np.cumsum(tally.rows.sum(axis=1))))
-    around = REACH * above[-1] ** (2 / 3) * np.linspace(-1, 1, NEAR)
-    ends.append(np.searchsorted(above, (above[accepted][:, None] + around).ravel()))
-    starts = np.concatenate(([0], *ends, accepted))
-    return np.unique(starts[starts < len(tally)])
 
 
 def _edge_thresholds(tally: ScoreTally, starts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -323,7 +284,7 @@ def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
     """Rows, drawn with replacement; the weights of rows in one bin vary as a gamma variable with their mean and
     variance."""
     rows = np.add.reduceat(tally.rows, starts, axis=0)
-    counts_of = _poisson_drawn(rows) if int(rows.sum()) <= ROWS_PER_CELL * rows.size else _binomial_drawn(rows)
+    counts_of = counts_drawn(rows)
     if tally.weight is tally.rows:
         return counts_of
     mean = np.add.reduceat(tally.weight, starts, axis=0) / np.maximum(rows, 1)
@@ -337,45 +298,6 @@ def _rows_drawn(tally: ScoreTally, starts: NDArray[np.intp]) -> Draw:
         scales = np.broadcast_to(scale, sums.shape)[varied]
         sums[varied] = rng.gamma(sums[varied] / scales, scales)
         return sums
-
-    return draw
-
-
-def _binomial_drawn(rows: NDArray[np.int64]) -> Draw:
-    """The number of rows in each cell (bin and class), one after the other."""
-    total = int(rows.sum())
-    shares = (rows / total).ravel()
-    return lambda rng, size: rng.multinomial(total, shares, size=size).reshape(size, *rows.shape)
-
-
-def _poisson_drawn(rows: NDArray[np.int64]) -> Draw:
-    """The same numbers, of all cells independently.
-
-    Independent Poisson numbers with means in the ratio of the cells are, given their sum, those of so many rows. Their
-    means add up to somewhat less than all rows; the rows that are missing are drawn one by one. Where the sum is too
-    large, or so small that the random numbers for these rows do not suffice, all are drawn again. That depends on
-    nothing but the sum, so that the numbers have a multinomial distribution, to the precision of float64.
-    """
-    total, cells = int(rows.sum()), rows.ravel()
-    short = SHORT * math.sqrt(total)
-    drawn = DrawnCells.of(cells, max(0.0, 1 - short / total))
-    numbers, buffers = drawn.pieces + math.ceil(2 * short), Buffers()
-
-    def fill(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Draw counts; returns the resamples that have to be drawn again."""
-        uniforms = buffers.array("uniforms", len(counts) * numbers, np.float64)
-        missing = draw_counts(drawn, rng.random(out=uniforms).reshape(-1, numbers), counts, settings())
-        return np.flatnonzero((missing < 0) | (missing > numbers - drawn.pieces))
-
-    def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
-        counts = buffers.array("counts", size * rows.size, np.int64).reshape(size, rows.size)
-        again = fill(rng, counts)
-        while len(again):
-            others = np.empty((len(again), rows.size), dtype=np.int64)
-            wrong = fill(rng, others)
-            counts[again] = others
-            again = again[wrong]
-        return counts.reshape(size, *rows.shape)
 
     return draw
 

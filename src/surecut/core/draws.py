@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.core.kernels import compiled_module, run_starts
+from surecut.core.kernels import Buffers, compiled_module, run_starts
 from surecut.core.keys import INF
+from surecut.core.settings import settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.settings import Settings
+
+Draw = Callable[[np.random.Generator, int], "NDArray[Any]"]
+"""From random numbers and a number of resamples to weights by resample, bin and class (negatives first).
+
+The array may be a buffer, in each thread another one, that the next resamples are written to.
+"""
+
+ROWS_PER_CELL = 200
+"""With no more rows by bin and class, in the mean, Poisson numbers of rows are drawn sooner than binomial ones."""
+
+SHORT = 3.0
+"""So many times √n of n rows are left, in the mean, to be drawn one by one after the Poisson numbers."""
+
+COARSE = 200
+"""Bins of equal weight over all scores, half of them for each class."""
+
+NEAR = 1000
+"""Bins around each cut."""
+
+REACH = 5.0
+"""So many times n^(2/3) rows to both sides of the cut: where a threshold that is tuned again may come to stand."""
 
 PIECE_ROWS = 64
 """A cell of more rows is drawn in pieces of so many."""
@@ -128,3 +152,66 @@ def _add_missing(
     cells = drawn.cell_of.take((uniforms[used] * len(drawn.cell_of)).astype(np.intp))
     cells += np.repeat(np.arange(len(counts)) * counts.shape[1], np.count_nonzero(used, axis=1))
     np.add.at(counts.reshape(-1), cells, np.int64(1))
+
+
+def bin_starts(rows: NDArray[np.int64], cuts: Sequence[int]) -> NDArray[np.intp]:
+    """Where bins begin, of entries with so many rows of each class (descending), from which rows are drawn again.
+
+    `cuts` are numbers of entries that a cut accepts: a bin begins right below each, and bins are narrow around it.
+    """
+    if len(rows) <= COARSE + NEAR:
+        return np.arange(len(rows))
+    ends = []
+    for column in rows.T:  # bins of equal weight in each class: rare positives get as many as the negatives
+        cumulated = np.cumsum(column)
+        ends.append(np.searchsorted(cumulated, np.linspace(0, cumulated[-1], COARSE // 2)))
+    accepted = np.asarray(cuts)
+    above = np.concatenate(([0], np.cumsum(rows.sum(axis=1))))
+    around = REACH * above[-1] ** (2 / 3) * np.linspace(-1, 1, NEAR)
+    ends.append(np.searchsorted(above, (above[accepted][:, None] + around).ravel()))
+    starts = np.concatenate(([0], *ends, accepted))
+    return np.unique(starts[starts < len(rows)])
+
+
+def counts_drawn(rows: NDArray[np.int64]) -> Draw:
+    """As many rows as there are, drawn with replacement: how many of each bin and class."""
+    return _poisson_drawn(rows) if int(rows.sum()) <= ROWS_PER_CELL * rows.size else _binomial_drawn(rows)
+
+
+def _binomial_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The number of rows in each cell (bin and class), one after the other."""
+    total = int(rows.sum())
+    shares = (rows / total).ravel()
+    return lambda rng, size: rng.multinomial(total, shares, size=size).reshape(size, *rows.shape)
+
+
+def _poisson_drawn(rows: NDArray[np.int64]) -> Draw:
+    """The same numbers, of all cells independently.
+
+    Independent Poisson numbers with means in the ratio of the cells are, given their sum, those of so many rows. Their
+    means add up to somewhat less than all rows; the rows that are missing are drawn one by one. Where the sum is too
+    large, or so small that the random numbers for these rows do not suffice, all are drawn again. That depends on
+    nothing but the sum, so that the numbers have a multinomial distribution, to the precision of float64.
+    """
+    total, cells = int(rows.sum()), rows.ravel()
+    short = SHORT * math.sqrt(total)
+    drawn = DrawnCells.of(cells, max(0.0, 1 - short / total))
+    numbers, buffers = drawn.pieces + math.ceil(2 * short), Buffers()
+
+    def fill(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Draw counts; returns the resamples that have to be drawn again."""
+        uniforms = buffers.array("uniforms", len(counts) * numbers, np.float64)
+        missing = draw_counts(drawn, rng.random(out=uniforms).reshape(-1, numbers), counts, settings())
+        return np.flatnonzero((missing < 0) | (missing > numbers - drawn.pieces))
+
+    def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
+        counts = buffers.array("counts", size * rows.size, np.int64).reshape(size, rows.size)
+        again = fill(rng, counts)
+        while len(again):
+            others = np.empty((len(again), rows.size), dtype=np.int64)
+            wrong = fill(rng, others)
+            counts[again] = others
+            again = again[wrong]
+        return counts.reshape(size, *rows.shape)
+
+    return draw
