@@ -18,6 +18,7 @@ from surecut.decisions.saving import label_to_json, number_to_json
 from surecut.decisions.wording import (
     amount,
     between,
+    capitalized,
     label_text,
     positives_worth,
     range_text,
@@ -183,15 +184,15 @@ def stabilities(found: Sequence[Cut]) -> None:
     line("\nStable thresholds, and where resamples of these rows put them:")
     table(("metric", "resampled (90 %)", "near-optimal", "and loses", "best here"), cells)
     for unsettled in dict.fromkeys(filter(None, map(unsettled_text, found))):
-        line(f"\n{unsettled[0].upper()}{unsettled[1:]}.")
+        line(f"\n{capitalized(unsettled)}.")
 
 
-def spread(stability: Stability | None) -> str:
-    """The range of 90 % of the resampled thresholds; a dash where there is none."""
+def spread(stability: Stability | None, *, is_narrow: bool = False) -> str:
+    """The range of 90 % of the resampled thresholds, as wide as can be read; a dash where there is none."""
     if stability is None:
         return "–"
     low, high = (end.replace("-", "−").replace("inf", "∞") for end in between(*stability.spread))
-    return f"{low} to {high}"
+    return f"{low}–{high}" if is_narrow and stability.spread[0] >= 0 else f"{low} to {high}"
 
 
 def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
@@ -204,7 +205,7 @@ def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
         for label in shown:
             one = cut[label]
             row = [label_text(label), *cut_cells(one)[1:], amount(one.confusion.positives)]
-            cells.append([*row[:2], spread(one.stability), *row[2:]] if has_spread else row)
+            cells.append([*row[:2], spread(one.stability, is_narrow=True), *row[2:]] if has_spread else row)
         headings = ["label", *CUT_HEADINGS[1:], "positives"]
         if has_spread:
             headings.insert(2, "resampled")

@@ -47,13 +47,14 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
     """A cut of many labels: the sentence, and the labels with the most positives."""
     shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
     names = ["label", "threshold", cut.metric.name, "positives"]
-    if cut.stability is not None:
+    stability = cut.stability if cut.average == "macro" else None
+    if stability is not None:
         names.insert(2, "resampled (90 %)")
 
     def cells(i: int) -> list[str]:
         found = [f"{cut.thresholds[i]:.6g}", f"{cut.per_label[i]:.4f}", amount(cut.confusion.positives[i])]
-        if cut.stability is not None:
-            one = cut.stability[i]
+        if stability is not None:
+            one = stability[i]
             found.insert(1, "–" if one is None else " to ".join(between(*one.spread)))
         return found
 

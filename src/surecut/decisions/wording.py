@@ -28,6 +28,11 @@ def label_text(label: Any) -> str:
     return ", ".join(map(label_text, label)) if isinstance(label, tuple) else in_brief(str(label))
 
 
+def capitalized(sentence: str) -> str:
+    """Write a sentence with a capital first letter; the others stay as they are."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def amount(value: float) -> str:
     """Write a count, or a sum of weights.
 
