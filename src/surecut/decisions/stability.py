@@ -53,6 +53,13 @@ class Stability:
     best_value: float
     best_threshold: float
 
+    def __post_init__(self) -> None:
+        if len(self.quantiles) != len(LEVELS):
+            raise ValueError(
+                f"expected {len(LEVELS)} quantiles of resampled thresholds, those at {', '.join(map(str, LEVELS))} %, "
+                f"got {len(self.quantiles)}"
+            )
+
     @property
     def spread(self) -> tuple[float, float]:
         """The ends of the range that holds 90 % of the resampled thresholds."""

@@ -55,17 +55,20 @@ def subject_to(constraints: Iterable[Constraint], confidence: float | None) -> s
 
 
 def between(low: float, high: float) -> tuple[str, str]:
-    """Write the ends of a range with as many digits as tell them apart, and no more than help.
+    """Write the ends of a range, to two digits of its width.
 
-    >>> between(0.30967, 0.41125), between(1000.0004, 1000.0011), between(0.25, math.inf)
-    (('0.31', '0.411'), ('1000.0004', '1000.0011'), ('0.25', 'inf'))
+    >>> between(0.30967, 0.41125), between(1000.0004, 1000.0011), between(0.25, math.inf), between(2e-9, 3e-9)
+    (('0.31', '0.41'), ('1000.00040', '1000.00110'), ('0.25', 'inf'), ('2e-09', '3e-09'))
     """
-    for digits in range(3, 17):
+    width, largest = high - low, max(abs(low), abs(high))
+    if 0 < width and 1e-3 <= largest < 1e7:
+        decimals = max(0, 1 - math.floor(math.log10(width)))
+        return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    for digits in range(4, 17):
         ends = f"{low:.{digits}g}", f"{high:.{digits}g}"
-        written = float(ends[1]) - float(ends[0])
-        if written == math.inf or abs(written - (high - low)) <= 0.02 * (high - low):
+        if not 0 < width < math.inf or ends[0] != ends[1]:
             return ends
-    return f"{low:.6g}", f"{high:.6g}"
+    return str(low), str(high)
 
 
 def spread_text(stability: Stability) -> str:
@@ -78,7 +81,7 @@ def range_text(stability: Stability) -> str:
 
     >>> from surecut.decisions.stability import Stability
     >>> range_text(Stability(200, (0.31, 0.34, 0.35, 0.37, 0.41), (0.33, 0.38), 0.008, 0.795, 0.3391))
-    '(0.33, 0.38]'
+    '(0.330, 0.380]'
     """
     return f"({', '.join(between(*stability.near_optimal))}]"
 
