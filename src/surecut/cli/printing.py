@@ -178,7 +178,7 @@ def stabilities(found: Sequence[Cut]) -> None:
         if (stability := cut.stability) is not None:
             best = f"{number(stability.best_value)} at {threshold(stability.best_threshold)}"
             loses = tolerance_text(stability).removeprefix("lose ")
-            cells.append([cut.metric.name, spread(stability), range_text(stability), loses, best])
+            cells.append([cut.metric.name, spread(stability), with_signs(range_text(stability)), loses, best])
     if not cells:
         return
     line("\nStable thresholds, and where resamples of these rows put them:")
@@ -187,11 +187,20 @@ def stabilities(found: Sequence[Cut]) -> None:
         line(f"\n{capitalized(unsettled)}.")
 
 
+def with_signs(text: str) -> str:
+    """The text of numbers with the signs that people write.
+
+    >>> with_signs("(-inf, -0.5]")
+    '(−∞, −0.5]'
+    """
+    return text.replace("-", "−").replace("inf", "∞")
+
+
 def spread(stability: Stability | None, *, is_narrow: bool = False) -> str:
     """The range of 90 % of the resampled thresholds, as wide as can be read; a dash where there is none."""
     if stability is None:
         return "–"
-    low, high = (end.replace("-", "−").replace("inf", "∞") for end in between(*stability.spread))
+    low, high = map(with_signs, between(*stability.spread))
     return f"{low}–{high}" if is_narrow and stability.spread[0] >= 0 else f"{low} to {high}"
 
 
