@@ -45,7 +45,7 @@ class Cut:
     value
         The metric's value on the validation rows (at `prior`, where that was given).
     metric
-        What the cut is best for.
+        What the cut is best for on the validation rows or, if it is stable, was tuned for.
     confusion
         Counts, or weights, of the validation rows at this cut.
     interval
