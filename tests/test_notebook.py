@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut import LabelStability, ScoreTally, Stability, certify, tune_threshold, tune_thresholds
 
 
 class Text(HTMLParser):
@@ -82,3 +83,30 @@ def test_text_is_escaped():
 
     nasty.__name__ = "<img src=x>"
     assert "<img" not in tune_threshold([0, 1], [0.1, 0.9], metric=nasty)._repr_html_()
+
+
+def test_a_stable_cut_shows_its_spread():
+    one = Stability(200, (0.31, 0.34, 0.35, 0.37, 0.41), (0.33, 0.38), 0.008, 0.9, 0.3391)
+    cut = replace(tune_threshold([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75]), stability=one)
+    text = "|".join(Text(cut._repr_html_()).text)
+    for shown in (
+        "score ≥ 0.25 (stable)",
+        "the best here, 0.3391, reaches 0.9000",
+        "0.31 to 0.41 in 90 % of 200 resamples, 0.340 to 0.370 in half of them",
+        "thresholds in (0.330, 0.380] lose at most 0.008",
+        "only 2 positives: the threshold is not settled",
+    ):
+        assert shown in text
+    assert "resampled" not in replace(cut, stability=None)._repr_html_()
+
+
+def test_stable_cuts_of_labels_show_their_spread():
+    one = Stability(200, (0.31, 0.34, 0.35, 0.37, 0.41), (0.33, 0.38), 0.008, 0.9, 0.3391)
+    exact = tune_thresholds([[1, 0], [0, 1]], [[0.75, 0.5], [0.25, 1.0]])
+    text = Text(replace(exact, stability=LabelStability.joined([one, None]))._repr_html_()).text
+    assert text[text.index("label") :] == [
+        *("label", "threshold", "resampled (90 %)", "f1", "positives"),
+        *("0", "0.5", "0.31 to 0.41", "1.0000", "1"),
+        *("1", "0.75", "–", "1.0000", "1"),
+    ]
+    assert "resampled" not in exact._repr_html_()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,15 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from surecut import PlugInClassifier, ScoreTally, certify, tune_threshold, tune_thresholds  # noqa: E402
+from surecut import (  # noqa: E402
+    LabelStability,
+    PlugInClassifier,
+    ScoreTally,
+    Stability,
+    certify,
+    tune_threshold,
+    tune_thresholds,
+)
 from surecut.plots import CertificateDisplay, MetricThresholdDisplay, MultilabelDisplay  # noqa: E402
 
 
@@ -173,3 +183,42 @@ class TestMultilabelDisplay:
         assert MultilabelDisplay.from_estimator(forest, X, Y).cut == tune_thresholds(Y, both)
         with pytest.raises(AttributeError, match="nothing can be cut"):
             MultilabelDisplay.from_estimator(object(), X, Y)
+
+
+def settled(*quantiles):
+    return Stability(200, quantiles, (-0.5, 1.0), 0.008, 1.0, 0.25)
+
+
+class TestStableCuts:
+    def test_the_spread_and_the_near_optimal_range_are_drawn(self, scored):
+        cut = replace(tune_threshold(*scored), stability=settled(-1.0, -0.25, 0.0, 0.25, 1.0))
+        display = MetricThresholdDisplay.from_cut(cut, *scored)
+        bands = [(band.get_x(), band.get_x() + band.get_width()) for band in display.spread_]
+        assert bands == [(-1.0, 1.0), (-0.25, 0.25)]
+        assert display.near_optimal_.get_xdata().tolist() == [-0.5, 1.0]
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert "resampled thresholds: 90 % and half of 200" in texts
+        assert "near-optimal: lose at most 0.008" in texts
+
+    def test_infinite_ends_reach_the_edge_and_leave_the_axes_as_they_are(self, scored):
+        exact = tune_threshold(*scored)
+        limits = MetricThresholdDisplay.from_cut(exact, *scored).ax_.get_xlim()
+        cut = replace(exact, stability=settled(-np.inf, -0.25, 0.0, 0.25, np.inf))
+        display = MetricThresholdDisplay.from_cut(cut, *scored)
+        assert display.ax_.get_xlim() == limits
+        assert display.spread_[0].get_width() == pytest.approx(limits[1] - limits[0])
+
+    def test_an_exact_cut_has_none(self, scored):
+        display = MetricThresholdDisplay.from_predictions(*scored)
+        assert display.spread_ is None
+        assert display.near_optimal_ is None
+
+    def test_labels_have_whiskers(self, scored):
+        y, scores = scored
+        exact = tune_thresholds(np.column_stack([y] * 4), np.column_stack([scores] * 4))
+        assert MultilabelDisplay.from_cut(exact).whiskers_ is None
+        parts = [settled(-1, 0, 0, 0, 1), None, settled(0, 0, 0, 0, 2), settled(-1, 0, 0, 0, np.inf)]
+        display = MultilabelDisplay.from_cut(replace(exact, stability=LabelStability.joined(parts)))
+        ends = {int(line[0, 1]): line[:, 0].tolist() for line in display.whiskers_.get_segments() if len(line)}
+        assert [ends[i] for i in (0, 2, 3)] == [[-1, 1], [0, 2], [-1, 2]]  # no farther than the longest finite one
+        assert not np.isfinite(ends.get(1, [np.nan])).any()

@@ -7,11 +7,12 @@ import math
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from surecut import ScoreSketch, ScoreTally, get_metric, tune_threshold, tune_thresholds
+from surecut import LabelStability, ScoreSketch, ScoreTally, Stability, get_metric, tune_threshold, tune_thresholds
 from surecut.metrics import CATALOGUE, LinearFractional, Utility
 from surecut.report import save_html, summarize, summarize_labels, to_html
 
@@ -27,6 +28,13 @@ def sample(size=5_000, seed=0):
 @pytest.fixture(scope="module")
 def tally():
     return ScoreTally.from_scores(*sample())
+
+
+def stable_cut(tally, **changed):
+    """A cut with a record of resampled thresholds."""
+    cut = tally.best_cut("f1")
+    record = Stability(200, (0.1, 0.15, 0.2, 0.25, 0.3), (0.16, 0.24), 0.008, cut.value, cut.threshold)
+    return replace(cut, stability=replace(record, **changed))
 
 
 def grid_value(summary, metric, at, prior=None):
@@ -74,6 +82,30 @@ class TestSummary:
         assert summary["chosen"]["constraints"] == ["precision>=0.8"]
         assert summary["grid"]["tp"][summary["chosen"]["at"]] == cut.confusion.tp
         assert summary["grid"]["fp"][summary["chosen"]["at"]] == cut.confusion.fp
+
+    def test_a_stable_cut_comes_with_its_spread(self, tally):
+        assert summarize(tally)["chosen"]["stability"] is None
+        found = summarize(tally, cut=stable_cut(tally, quantiles=(-math.inf, 0.15, 0.2, 0.25, math.inf)))
+        shown = found["chosen"]["stability"]
+        assert shown["quantiles"] == ["-inf", 0.15, 0.2, 0.25, "inf"]
+        assert shown["near_optimal"] == [0.16, 0.24]
+        sentence = summarize(tally, cut=stable_cut(tally))["chosen"]["stability"]["sentence"]
+        assert "90 % of 200 resamples of the validation rows put the threshold in 0.10 to 0.30, half" in sentence
+        assert "thresholds in (0.160, 0.240] lose at most 0.008" in sentence
+        assert "The cut is stable" in to_html(found)
+        assert "The cut is stable" not in to_html(summarize(tally))
+
+    def test_labels_have_their_spread_as_places_on_their_curves(self):
+        y, scores = sample(200)
+        cut = tune_thresholds(np.column_stack([y, y]), np.column_stack([scores, scores]))
+        tally = ScoreTally.from_scores(y, scores)
+        assert not summarize_labels(cut, [tally] * 2)["is_stable"]
+        low, high = scores.min(), scores.max()
+        record = stable_cut(tally, quantiles=(-math.inf, low, low, low, (low + high) / 2)).stability
+        found = summarize_labels(replace(cut, stability=LabelStability.joined([record, None])), [tally] * 2)
+        assert found["is_stable"]
+        assert [label["spread"] for label in found["labels"]] == [(0.0, pytest.approx(0.5)), None]
+        assert "shaded, where 90 % of resamples put it" in to_html(found)
 
     def test_the_histogram_holds_every_row(self, tally):
         histogram = summarize(tally)["histogram"]
@@ -238,6 +270,44 @@ def test_another_prior_moves_the_best_cut(load, tally, name):
     assert "between 0 and 100" in page.locator("#prior-message").text_content()
     page.fill("#prior", "")
     assert exact_value(page) == tally.best_cut(name).value
+
+
+def test_the_spread_of_a_stable_cut_is_shaded(load, tally):
+    page = load(summarize(tally, cut=stable_cut(tally)))
+    note, bands = page.locator("#spread-note"), page.locator("#curve .spread")
+    assert note.is_visible()
+    assert "Bar at the bottom" in note.text_content()
+
+    def edges(which):
+        box = page.locator(which).bounding_box()
+        return box["x"], box["x"] + box["width"]
+
+    for _ in range(2):
+        assert bands.count() == 2
+        (start, end), (lower, upper) = edges("#curve .spread:not(.half)"), edges("#curve .spread.half")
+        near = edges("#curve .near-optimal")
+        assert start < lower < near[0] < near[1] < upper < end
+        page.fill("#threshold", "0.2")
+        page.keyboard.press("Enter")
+        assert lower < edges("#curve line.cut")[0] < upper
+        page.click("#axis-share")
+    page.select_option("#metric", "am")  # the spread is that of another metric
+    assert bands.count() == 0
+    assert not note.is_visible()
+    page.click("#reset")
+    assert bands.count() == 2
+    page.fill("#prior", "2")
+    assert bands.count() == 0
+
+
+def test_infinite_resampled_thresholds_reach_the_edge(load, tally):
+    cut = stable_cut(tally, quantiles=(-math.inf, 0.15, 0.2, 0.25, math.inf), near_optimal=(-math.inf, math.inf))
+    page = load(summarize(tally, cut=cut))
+    for _ in range(2):
+        band, curve = (page.locator(f"#curve {which}").bounding_box() for which in (".spread:not(.half)", "path.main"))
+        assert band["x"] <= curve["x"] + 2
+        assert band["x"] + band["width"] >= curve["x"] + curve["width"] - 2
+        page.click("#axis-share")
 
 
 def test_typed_costs_move_the_best_cut(load, tally):

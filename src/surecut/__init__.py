@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.stability import LabelStability, Stability
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.positive_class import PositiveClassWarning
@@ -37,6 +38,7 @@ _HOME = {
     "DriftReport": "surecut.certificates.drift",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
+    "LabelStability": "surecut.decisions.stability",
     "LinearSurrogate": "surecut.linear.surrogate",
     "MultilabelCut": "surecut.decisions.multilabel",
     "PlugInClassifier": "surecut.classifier.plug_in",
@@ -48,6 +50,7 @@ _HOME = {
     "SketchCut": "surecut.sources.sketch",
     "SourceChangedError": "surecut.core.search",
     "ScoreTally": "surecut.core.tally",
+    "Stability": "surecut.decisions.stability",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "check_drift": "surecut.certificates.drift",
@@ -69,6 +72,7 @@ __all__ = [
     "DriftReport",
     "Hull",
     "InfeasibleError",
+    "LabelStability",
     "LinearSurrogate",
     "MissingRowsWarning",
     "MultilabelCut",
@@ -78,6 +82,7 @@ __all__ = [
     "ScoreTally",
     "SketchCut",
     "SourceChangedError",
+    "Stability",
     "UnknownLabelWarning",
     "apply_frame",
     "certify",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from surecut.core.tally import ScoreTally
-from surecut.decisions.wording import label_text
+from surecut.decisions.wording import label_text, tolerance_text
 from surecut.metrics import get_metric
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.stability import Stability
     from surecut.tuning.request import MetricLike
 
 
@@ -37,8 +38,9 @@ class MetricThresholdDisplay:
         The cut that is marked.
     cut_value
         The metric's value at the cut on these rows.
-    line_, cut_line_, ax_, figure_
-        What `plot` has drawn.
+    line_, cut_line_, spread_, near_optimal_, ax_, figure_
+        What `plot` has drawn. Of a stable cut it draws two bands, which hold 90 % and half of the resampled thresholds,
+        and a bar at the top, the thresholds that are near-optimal on the validation rows.
 
     Examples
     --------
@@ -53,6 +55,8 @@ class MetricThresholdDisplay:
     cut_value: float
     line_: Any = field(default=None, init=False, repr=False)
     cut_line_: Any = field(default=None, init=False, repr=False)
+    spread_: Any = field(default=None, init=False, repr=False)
+    near_optimal_: Any = field(default=None, init=False, repr=False)
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -76,9 +80,31 @@ class MetricThresholdDisplay:
             label = f"cut {self.cut.threshold:.4g}: {self.cut_value:.4g}"
             self.cut_line_ = self.ax_.axvline(self.cut.threshold, color=colour, linestyle="--", linewidth=1)
             self.ax_.plot(self.cut.threshold, self.cut_value, "o", color=colour, label=label)
+        if self.cut.stability is not None:
+            self._draw_stability(self.cut.stability, colour)
         self.ax_.set(xlabel="threshold", ylabel=self.cut.metric.name)
         self.ax_.legend(loc="best")
         return self
+
+    def _draw_stability(self, stability: Stability, colour: Any) -> None:
+        """Draw the spread of resampled thresholds and the near-optimal range; infinite ends reach the axes' edge."""
+        limits = self.ax_.get_xlim()
+        lowest, lower_quarter, _, upper_quarter, highest = np.clip(stability.quantiles, *limits)
+        name = f"resampled thresholds: 90 % and half of {stability.resamples:,}"
+        self.spread_ = (
+            self.ax_.axvspan(lowest, highest, color=colour, alpha=0.12, linewidth=0, label=name),
+            self.ax_.axvspan(lower_quarter, upper_quarter, color=colour, alpha=0.18, linewidth=0),
+        )
+        (self.near_optimal_,) = self.ax_.plot(
+            np.clip(stability.near_optimal, *limits),
+            (0.988, 0.988),
+            transform=self.ax_.get_xaxis_transform(),
+            color="black",
+            linewidth=4,
+            solid_capstyle="butt",
+            label=f"near-optimal: {tolerance_text(stability)}",
+        )
+        self.ax_.set_xlim(limits)
 
     @classmethod
     def from_tally(
@@ -320,13 +346,15 @@ class CertificateDisplay:
 class MultilabelDisplay:
     """The thresholds of many labels beside the value that each reaches, labels with the most positives on top.
 
+    Whiskers on the thresholds of a stable cut hold 90 % of the resampled thresholds.
+
     Attributes
     ----------
     cut
         The cut whose labels are drawn.
     positions
         Which labels are drawn, as positions in `cut.labels`, from top to bottom.
-    threshold_dots_, value_dots_, axes_, figure_
+    threshold_dots_, value_dots_, whiskers_, axes_, figure_
         What `plot` has drawn.
 
     Examples
@@ -341,6 +369,7 @@ class MultilabelDisplay:
     positions: NDArray[np.intp]
     threshold_dots_: Any = field(default=None, init=False, repr=False)
     value_dots_: Any = field(default=None, init=False, repr=False)
+    whiskers_: Any = field(default=None, init=False, repr=False)
     axes_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
@@ -364,6 +393,20 @@ class MultilabelDisplay:
         thresholds = self.cut.thresholds[self.positions]
         (self.threshold_dots_,) = left.plot(np.where(np.isfinite(thresholds), thresholds, np.nan), rows, **options)
         (self.value_dots_,) = right.plot(self.cut.per_label[self.positions], rows, **options)
+        if self.cut.stability is not None:
+            ends = self.cut.stability.quantiles[self.positions][:, [0, -1]]
+            finite = np.concatenate((ends[np.isfinite(ends)], thresholds[np.isfinite(thresholds)]))
+            if len(finite):  # infinite whiskers reach as far as the longest finite one
+                low, high = np.clip(ends, finite.min(), finite.max()).T
+                self.whiskers_ = left.hlines(
+                    rows,
+                    low,
+                    high,
+                    color=self.threshold_dots_.get_color(),
+                    alpha=0.5,
+                    label="90 % of resampled thresholds",
+                )
+                left.legend(loc="best")
         if self.cut.shared_threshold is not None and np.isfinite(self.cut.shared_threshold):
             left.axvline(
                 self.cut.shared_threshold, color="grey", linestyle=":", label="shared by labels that cannot be tuned"

@@ -244,7 +244,7 @@ def without(key):
         (document(schema="other/thing"), 'expected an object with "schema"'),
         (
             document(schema_version=1),
-            r"another version of surecut \(schema 1, this one reads 5\): tune and save it again",
+            r"another version of surecut \(schema 1, this one reads 6\): tune and save it again",
         ),
         (without("schema_version"), "another version of surecut .schema None"),
         (without("threshold"), "'threshold' is missing"),

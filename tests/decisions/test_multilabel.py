@@ -138,7 +138,7 @@ def test_facts_about_the_validation_rows_can_be_changed(cut):
 def test_another_version_is_refused(cut, tmp_path):
     path = tmp_path / "cut.json"
     path.write_text(json.dumps(cut.to_dict() | {"schema_version": 4}))
-    with pytest.raises(ValueError, match=r"another version of surecut \(schema 4, this one reads 5\)"):
+    with pytest.raises(ValueError, match=r"another version of surecut \(schema 4, this one reads 6\)"):
         MultilabelCut.load(path)
 
 

@@ -6,11 +6,12 @@ import copy
 import json
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from surecut import Cut, MultilabelCut, tune_threshold, tune_thresholds
+from surecut import Cut, LabelStability, MultilabelCut, Stability, tune_threshold, tune_thresholds
 from surecut.decisions import saving
 from surecut.decisions.saving import SavedCutError
 from surecut.metrics import Affine, LinearFractional, Tversky
@@ -75,6 +76,17 @@ def sample():
     return truth[:, 0], scores[:, 0]
 
 
+STABILITY = Stability(100, (float("-inf"), 0.25, 0.375, 0.5, float("inf")), (0.25, 0.5), 0.0625, 2.0, 0.3)
+
+
+def stable(cut, *without):
+    """A cut with a record of resampled thresholds, for all labels or all but some."""
+    if isinstance(cut, Cut):
+        return replace(cut, stability=STABILITY)
+    parts = [None if i in without else STABILITY for i in range(len(cut))]
+    return replace(cut, stability=LabelStability.joined(parts))
+
+
 def net_gain(confusion):
     return 3 * confusion.tp - confusion.fp
 
@@ -93,6 +105,9 @@ DECISIONS = {
     "cuts": lambda: tune_thresholds(*rows(3), labels=["a", ("b", 2), 3.5]),
     "cuts, micro": lambda: tune_thresholds(*rows(3), average="micro", sample_weight=np.linspace(0.1, 2, 40)),
     "cuts, samples": lambda: tune_thresholds(*rows(3), average="samples"),
+    "cut, stable": lambda: stable(tune_threshold(*sample())),
+    "cuts, stable": lambda: stable(tune_thresholds(*rows(3)), 1),
+    "cuts, stable, micro": lambda: stable(tune_thresholds(*rows(3), average="micro")),
     "cuts, shrunken": lambda: tune_thresholds(*rows(3), shrinkage=5.0),
 }
 
@@ -336,9 +351,51 @@ def test_parts_of_labels_that_contradict_each_other_are_refused(change, reason, 
         MultilabelCut.from_dict(document)
 
 
-def test_what_could_not_be_read_is_not_saved(tmp_path):
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"resamples": 0}, "at least 1 resample"),
+        ({"resamples": -1}, "expected a number of rows"),
+        ({"quantiles": [0.1, 0.2, 0.3, 0.4]}, "expected 5 quantiles"),
+        ({"quantiles": [0.1, 0.3, 0.2, 0.4, 0.5]}, "not ascending"),
+        ({"quantiles": [0.1, 0.2, "nan", 0.4, 0.5]}, "not ascending"),
+        ({"near_optimal": [0.5, 0.25]}, "near-optimal range is empty"),
+        ({"near_optimal": [0.5]}, "two ends of an interval"),
+        ({"tolerance": -1}, "must be finite and at least 0"),
+        ({"tolerance": "inf"}, "must be finite and at least 0"),
+        ({"best_value": 0}, "above the best value"),
+        ({"best_threshold": "nan"}, "is NaN"),
+    ],
+    ids=str,
+)
+def test_impossible_records_of_resampled_thresholds_are_refused(change, reason, monkeypatch):
+    document = DECISIONS["cut, stable"]().to_dict()
+    document["stability"] |= change
+    monkeypatch.setattr(saving, "_checksum", lambda *_: document["checksum"])
+    with pytest.raises(SavedCutError, match=reason):
+        Cut.from_dict(document)
 
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"resampled_25": "inf"}, "of the label 0 are not ascending"),
+        ({"near_optimal_upper": 0.0}, "near-optimal range of the label 0 is empty"),
+        ({"tolerance": "nan"}, "the tolerance of the label 0 must be finite"),
+        ({"best_value": 0.0}, "the value of the label 0 is .* above the best value"),
+        ({"resamples": 1.5}, "expected a number of rows"),
+    ],
+    ids=str,
+)
+def test_impossible_records_of_labels_are_refused(change, reason, monkeypatch):
+    document = DECISIONS["cuts, stable"]().to_dict()
+    document["per_label"][0] |= change
+    monkeypatch.setattr(saving, "_checksum", lambda *_: document["checksum"])
+    with pytest.raises(SavedCutError, match=reason):
+        MultilabelCut.from_dict(document)
+
+
+def test_what_could_not_be_read_is_not_saved(tmp_path):
     cut, cuts = DECISIONS["cut"](), DECISIONS["cuts"]()
     with pytest.raises(ValueError, match="outside of its interval"):
         replace(cut, threshold=2.0).save(tmp_path / "cut.json")
@@ -377,7 +434,7 @@ def commands(folder, cut, *by):
 BAD_FILES = {
     "empty": b"",
     "truncated": json.dumps(DECISIONS["cut"]().to_dict()).encode()[:-40],
-    "nested": b'{"schema": "surecut/cut", "schema_version": 5, "threshold": ' + b"[" * 100_000,
+    "nested": b'{"schema": "surecut/cut", "schema_version": 6, "threshold": ' + b"[" * 100_000,
     "huge": json.dumps(DECISIONS["cut"]().to_dict() | {"prior": 10**399}).encode(),
     "edited": json.dumps(DECISIONS["cut"]().to_dict() | {"threshold": 0.25}).encode(),
     "no text": bytes(range(256)),

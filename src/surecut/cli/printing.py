@@ -15,7 +15,16 @@ from rich.table import Table
 from surecut._plurals import counted
 from surecut.constraints import listed
 from surecut.decisions.saving import label_to_json, number_to_json
-from surecut.decisions.wording import amount, label_text, positives_worth
+from surecut.decisions.wording import (
+    amount,
+    between,
+    capitalized,
+    label_text,
+    positives_worth,
+    range_text,
+    tolerance_text,
+    unsettled_text,
+)
 from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from surecut.cli.files import Rows
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.stability import Stability
 
 WIDE = 10_000
 """Columns of a pipe: nothing is wrapped or cut off where a program reads."""
@@ -149,6 +159,7 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
             if cut.shrinkage:
                 worth = f"a model of the scores ({cut.calibration}) worth {positives_worth(cut.shrinkage)} positives"
                 line(f"\n{cut.metric.name}: drawn toward {worth}")
+        stabilities(found)
         return
     sure = f"{100 * (found[0].confidence or 0):g} %"
     headings = [*CUT_HEADINGS[:3], f"new rows ({sure})", *CUT_HEADINGS[3:]]
@@ -157,18 +168,57 @@ def cuts(found: Sequence[Cut], certificates: Sequence[Certificate] = ()) -> None
         shown = cut_cells(cut)
         cells.append([*shown[:3], f"≥ {number(limit)}", *shown[3:]])
     table(headings, cells)
+    stabilities(found)
+
+
+def stabilities(found: Sequence[Cut]) -> None:
+    """How settled the thresholds of stable cuts are, below the table of cuts; nothing for exact ones."""
+    cells = []
+    for cut in found:
+        if (stability := cut.stability) is not None:
+            best = f"{number(stability.best_value)} at {threshold(stability.best_threshold)}"
+            loses = tolerance_text(stability).removeprefix("lose ")
+            cells.append([cut.metric.name, spread(stability), with_signs(range_text(stability)), loses, best])
+    if not cells:
+        return
+    line("\nStable thresholds, and where resamples of these rows put them:")
+    table(("metric", "resampled (90 %)", "near-optimal", "and loses", "best here"), cells)
+    for unsettled in dict.fromkeys(filter(None, map(unsettled_text, found))):
+        line(f"\n{capitalized(unsettled)}.")
+
+
+def with_signs(text: str) -> str:
+    """The text of numbers with the signs that people write.
+
+    >>> with_signs("(-inf, -0.5]")
+    '(−∞, −0.5]'
+    """
+    return text.replace("-", "−").replace("inf", "∞")
+
+
+def spread(stability: Stability | None, *, is_narrow: bool = False) -> str:
+    """The range of 90 % of the resampled thresholds, as wide as can be read; a dash where there is none."""
+    if stability is None:
+        return "–"
+    low, high = map(with_signs, between(*stability.spread))
+    return f"{low}–{high}" if is_narrow and stability.spread[0] >= 0 else f"{low} to {high}"
 
 
 def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
     """A cut of many labels: the sentence, the labels with the most positives, and the worst of the others."""
     line(str(cut) + "\n")
+    has_spread = cut.stability is not None and cut.average == "macro"
 
     def show(shown: Iterable[Any]) -> None:
         cells = []
         for label in shown:
             one = cut[label]
-            cells.append([label_text(label), *cut_cells(one)[1:], amount(one.confusion.positives)])
-        table(("label", *CUT_HEADINGS[1:], "positives"), cells)
+            row = [label_text(label), *cut_cells(one)[1:], amount(one.confusion.positives)]
+            cells.append([*row[:2], spread(one.stability, is_narrow=True), *row[2:]] if has_spread else row)
+        headings = ["label", *CUT_HEADINGS[1:], "positives"]
+        if has_spread:
+            headings.insert(2, "resampled")
+        table(headings, cells)
 
     by_positives = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))
     frequent = [cut.labels[i] for i in by_positives[:most]]

@@ -10,6 +10,7 @@ import numpy as np
 from surecut.averages import averaged_value, undefined_labels
 from surecut.confusion import Confusion
 from surecut.decisions.saving import UnknownMetric
+from surecut.decisions.stability import LEVELS, LabelStability
 from surecut.metrics import FunctionMetric, Metric
 
 if TYPE_CHECKING:
@@ -84,6 +85,38 @@ def require_rows(rows: ArrayLike, confusion: Confusion, weighted: bool, labels: 
     if len(bad := np.flatnonzero(~(weighted | (count == 0) | _equal(count, total)))):
         i = bad[0]
         raise ValueError(f"the confusion matrix{_of(labels, i)} has {total[i]:g} rows, but {count[i]} were tuned on")
+
+
+def require_stability(stability: LabelStability, values: ArrayLike, labels: Sequence[Any] | None = None) -> None:
+    """Raise unless the records of resampled thresholds are possible, and no value is above the best one.
+
+    A label without resamples has no record.
+    """
+    given = np.asarray(values, dtype=float)
+    if len(stability) != len(given) or stability.quantiles.shape[1] != len(LEVELS):
+        raise ValueError(
+            f"expected {len(LEVELS)} quantiles of resampled thresholds for each threshold, got an array of shape "
+            f"{stability.quantiles.shape} for {len(given)}"
+        )
+    known, best, tolerance = stability.resamples > 0, stability.best_value, stability.tolerance
+    lower, upper = stability.near_optimal.T
+    quantiles = stability.quantiles
+    ordered = (quantiles[:, :-1] <= quantiles[:, 1:]).all(axis=1)
+    if len(bad := np.flatnonzero(known & ~ordered)):
+        i = bad[0]
+        shown = ", ".join(map(str, quantiles[i].tolist()))
+        raise ValueError(f"the quantiles of resampled thresholds{_of(labels, i)} are not ascending: {shown}")
+    if len(bad := np.flatnonzero(known & ~((lower < upper) | (np.isinf(lower) & (lower == upper))))):
+        i = bad[0]
+        raise ValueError(f"the near-optimal range{_of(labels, i)} is empty: ({lower[i]}, {upper[i]}]")
+    if len(bad := np.flatnonzero(known & ~((tolerance >= 0) & np.isfinite(tolerance)))):
+        i = bad[0]
+        raise ValueError(f"the tolerance{_of(labels, i)} must be finite and at least 0, got {tolerance[i]}")
+    if len(bad := np.flatnonzero(known & (np.isnan(best) | np.isnan(stability.best_threshold)))):
+        raise ValueError(f"the best value or threshold{_of(labels, bad[0])} is NaN")
+    if len(bad := np.flatnonzero(known & ~((given <= best) | _equal(given, best)))):
+        i = bad[0]
+        raise ValueError(f"the value{_of(labels, i)} is {given[i]}, above the best value, {best[i]}")
 
 
 def _known(metric: Metric, evaluate: Any) -> Any:

@@ -14,6 +14,7 @@ from surecut.confusion import Confusion, stacked
 from surecut.constraints import Constraint
 from surecut.core.keys import reaches
 from surecut.decisions import consistency, html, saving, sql, wording
+from surecut.decisions.stability import LabelStability, Stability
 from surecut.metrics import Metric
 from surecut.overlap import RowSample, samples_from_json
 from surecut.sample import Sample
@@ -44,7 +45,7 @@ class Cut:
     value
         The metric's value on the validation rows (at `prior`, where that was given).
     metric
-        What the cut is best for.
+        What the cut is best for on the validation rows or, if it is stable, was tuned for.
     confusion
         Counts, or weights, of the validation rows at this cut.
     interval
@@ -63,6 +64,9 @@ class Cut:
         κ, the prior strength of a calibrated model of the scores, in equivalent positives; 0 where there was none.
     calibration
         That model: "sigmoid" or "beta", and whether it was rejected by a goodness-of-fit test and corrected.
+    stability
+        How settled the threshold is: where tuning puts it on resamples of the validation rows, and what the best
+        threshold is worth there. None for an exact cut, which is the best one.
     sample
         The validation rows: their number, whether they had weights, their fingerprint, which label is positive, …;
         each of these is also an attribute of the cut.
@@ -80,6 +84,7 @@ class Cut:
     lower_limit: float | None = None
     shrinkage: float = 0.0
     calibration: str = ""
+    stability: Stability | None = None
     sample: Sample = field(default_factory=Sample)
 
     @property
@@ -199,6 +204,7 @@ class Cut:
             lower_limit=saving.optional_number(document["lower_limit"]),
             shrinkage=saving.number_from_json(tuning["shrinkage"]),
             calibration=saving.text_from_json(tuning["calibration"]),
+            stability=None if document["stability"] is None else Stability.from_dict(document["stability"]),
             sample=Sample(
                 rows=saving.count_from_json(tuning["rows"]),
                 weighted=saving.flag_from_json(tuning["weighted"]),
@@ -220,6 +226,10 @@ class Cut:
         consistency.require_thresholds([self.threshold], [self.interval])
         consistency.require_values([self.value], self.metric, stacked([confusion]))
         consistency.require_rows([self.rows], stacked([self.confusion]), self.weighted)
+        if self.stability is not None:
+            if self.stability.resamples < 1:
+                raise ValueError(f"expected at least 1 resample, got {self.stability.resamples}")
+            consistency.require_stability(LabelStability.joined([self.stability]), [self.value])
 
     def __str__(self) -> str:
         return wording.cut_text(self)
@@ -243,6 +253,7 @@ class Cut:
             "constraints": [saving.constraint_to_dict(one, self.prior) for one in self.constraints],
             "confidence": self.confidence,
             "lower_limit": None if self.lower_limit is None else saving.number_to_json(self.lower_limit),
+            "stability": None if self.stability is None else self.stability.to_dict(),
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
             "tuning": {
                 "rows": self.rows,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from surecut._plurals import counted
 from surecut.constraints import listed
-from surecut.decisions.wording import amount, label_text
+from surecut.decisions.wording import amount, best_text, between, label_text, range_text, tolerance_text, unsettled_text
 from surecut.notebook import CELL, card
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"
 def cut_html(cut: Cut) -> str:
     """A cut: the rule, its value, its confusion, where it came from."""
     rule = "predict nothing" if cut.predicts_nothing else f"score ≥ {cut.threshold:.6g}"
+    rule += " (stable)" if cut.stability is not None else ""
     lower, upper = cut.interval
     facts = {
         cut.metric.name: f"{cut.value:.4f} on the {cut.rows:,} validation rows",
@@ -31,19 +32,37 @@ def cut_html(cut: Cut) -> str:
     }
     if cut.constraints:
         facts["subject to"] = listed(cut.constraints)
+    if (stability := cut.stability) is not None:
+        _, lower_quarter, _, upper_quarter, _ = stability.quantiles
+        most, half = (" to ".join(between(*ends)) for ends in (stability.spread, (lower_quarter, upper_quarter)))
+        facts["best"] = best_text(cut)
+        facts["resampled"] = f"{most} in 90 % of {counted(stability.resamples, 'resample')}, {half} in half of them"
+        facts["near-optimal"] = f"thresholds in {range_text(stability)} {tolerance_text(stability)}"
+        if unsettled := unsettled_text(cut):
+            facts["unsettled"] = unsettled
     return card(rule, facts.items(), _confusion(cut.confusion))
 
 
 def labels_html(cut: MultilabelCut, most: int = 10) -> str:
     """A cut of many labels: the sentence, and the labels with the most positives."""
     shown = sorted(range(len(cut)), key=lambda i: -float(cut.confusion.positives[i]))[:most]
-    head = "".join(
-        f'<th style="{CELL}">{escape(name)}</th>' for name in ("label", "threshold", cut.metric.name, "positives")
-    )
+    names = ["label", "threshold", cut.metric.name, "positives"]
+    stability = cut.stability if cut.average == "macro" else None
+    if stability is not None:
+        names.insert(2, "resampled (90 %)")
+
+    def cells(i: int) -> list[str]:
+        found = [f"{cut.thresholds[i]:.6g}", f"{cut.per_label[i]:.4f}", amount(cut.confusion.positives[i])]
+        if stability is not None:
+            one = stability[i]
+            found.insert(1, "–" if one is None else " to ".join(between(*one.spread)))
+        return found
+
+    head = "".join(f'<th style="{CELL}">{escape(name)}</th>' for name in names)
     rows = "".join(
         f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(cut.labels[i]))}</th>'
-        f'<td style="{CELL}">{cut.thresholds[i]:.6g}</td><td style="{CELL}">{cut.per_label[i]:.4f}</td>'
-        f'<td style="{CELL}">{amount(cut.confusion.positives[i])}</td></tr>'
+        + "".join(f'<td style="{CELL}">{text}</td>' for text in cells(i))
+        + "</tr>"
         for i in shown
     )
     more = f"<div>… and {counted(len(cut) - most, 'label')} with fewer positives</div>" if len(cut) > most else ""

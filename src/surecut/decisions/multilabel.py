@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from surecut.constraints import Constraint
 from surecut.core.keys import reaches
 from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.decisions.cut import Cut, positive_in
+from surecut.decisions.stability import LabelStability
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
 from surecut.sample import Sample, checksum_of, fingerprint
@@ -94,6 +95,9 @@ class MultilabelCut:
         What a row is worth in the samples average where the metric is 0/0.
     pos_label
         The label of the positive class, where rows were grouped and it is not 1 or True.
+    stability
+        How settled each threshold is, as in `Cut`; None for exact cuts. Where all labels have one threshold, its record
+        is that of the average, and single labels have none: the best threshold of the average is not theirs.
     seen
         Some rows of some labels, as in `Cut`.
 
@@ -131,6 +135,7 @@ class MultilabelCut:
     calibration: str = ""
     zero_division: float = 0.0
     pos_label: Any = None
+    stability: LabelStability | None = None
     seen: tuple[RowSample, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -184,6 +189,7 @@ class MultilabelCut:
             raise ValueError("the cuts were tuned for different metrics or constraints")
         if value is None and average != "macro":
             raise ValueError(f"the {average} average is not a mean of the labels' values: pass value=")
+        records = [cut.stability for cut in cuts]
         return cls.at(
             stacked([cut.confusion for cut in cuts]),
             metric,
@@ -202,6 +208,7 @@ class MultilabelCut:
             calibration=_joint_calibration(names, cuts),
             checksums=np.array([checksum_of(cut.fingerprint) for cut in cuts], dtype=np.uint64),
             pos_label=cuts[0].pos_label,
+            stability=LabelStability.joined(records) if any(records) else None,
             seen=_samples(cuts),
         )
 
@@ -289,6 +296,7 @@ class MultilabelCut:
             confidence=1 - (1 - self.confidence) / len(self) if self.confidence and self.average == "macro" else None,
             shrinkage=float(self.shrinkage[i]) if len(self.shrinkage) else 0.0,
             calibration=self.calibration,
+            stability=self.stability[i] if self.stability is not None and self.average == "macro" else None,
             sample=Sample(
                 rows=int(self.rows[i]),
                 weighted=self.weighted,
@@ -429,6 +437,7 @@ class MultilabelCut:
         labels = tuple(saving.label_from_json(label) for label in saving.column(per_label, "label"))
         if len(set(labels)) != len(labels):
             raise ValueError("a label occurs twice")
+        is_stable = saving.flag_from_json(document["stable"])
         rows = [saving.count_from_json(value) for value in saving.column(per_label, "rows")]
         return cls(
             labels=labels,
@@ -451,6 +460,7 @@ class MultilabelCut:
             calibration=saving.text_from_json(document["calibration"]),
             zero_division=saving.number_from_json(document["zero_division"]),
             pos_label=saving.label_from_json(document["pos_label"]),
+            stability=LabelStability.from_columns(partial(saving.column, per_label)) if is_stable else None,
             seen=samples_from_json(document["seen"], len(thresholds)),
         )
 
@@ -462,6 +472,11 @@ class MultilabelCut:
         consistency.require_values(self.per_label, self.metric, self.confusion, self.labels)
         consistency.require_average(self.value, self.metric, self.average, self.confusion)
         consistency.require_rows(self.rows, self.confusion, self.weighted, self.labels)
+        if self.stability is not None:
+            values = self.per_label if self.average == "macro" else np.full(len(self), self.value)
+            consistency.require_stability(self.stability, values, self.labels)
+            if self.average != "macro" and self.stability != LabelStability.joined([self.stability[0]] * len(self)):
+                raise ValueError(f"the {self.average} average has one threshold, and its resamples differ by label")
 
     def __str__(self) -> str:
         return wording.multilabel_text(self)
@@ -496,6 +511,7 @@ class MultilabelCut:
             "weighted": self.weighted,
             "out_of_fold": self.out_of_fold,
             "calibration": self.calibration,
+            "stable": self.stability is not None,
             "zero_division": saving.number_to_json(self.zero_division),
             "pos_label": saving.positive_to_json(self.pos_label),
             "seen": [sample.to_dict() for sample in self.seen],
@@ -514,6 +530,7 @@ class MultilabelCut:
             "shared": [self.shared.get(label, "") for label in self.labels],
             "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
             "checksum": [f"{checksum:016x}" for checksum in checksums.tolist()],
+            **(self.stability.columns() if self.stability is not None else {}),
         }
 
 

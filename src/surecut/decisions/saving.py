@@ -90,9 +90,9 @@ class Schema(NamedTuple):
     table: str = ""
 
 
-CUT = Schema("surecut/cut", 5, "cut", "a single cut", "Cut")
+CUT = Schema("surecut/cut", 6, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
-    "surecut/multilabel-cut", 5, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
+    "surecut/multilabel-cut", 6, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )
 SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT)}
 

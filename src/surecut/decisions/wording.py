@@ -11,16 +11,26 @@ import numpy as np
 from surecut._inputs import in_brief
 from surecut._plurals import counted
 from surecut.averages import OVERPREDICTED
+from surecut.confusion import Confusion
 from surecut.constraints import Constraint, listed
 
 if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.stability import Stability
+
+FEW = 50
+"""With fewer positives, or negatives, a threshold moves so much from sample to sample that its spread is a guess."""
 
 
 def label_text(label: Any) -> str:
     """Write a label; the parts of one that comes from several columns are separated by commas."""
     return ", ".join(map(label_text, label)) if isinstance(label, tuple) else in_brief(str(label))
+
+
+def capitalized(sentence: str) -> str:
+    """Write a sentence with a capital first letter; the others stay as they are."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def amount(value: float) -> str:
@@ -44,19 +54,112 @@ def subject_to(constraints: Iterable[Constraint], confidence: float | None) -> s
     return f"{subject} ({100 * confidence:.4g} % confidence)" if constraints and confidence is not None else subject
 
 
+def between(low: float, high: float) -> tuple[str, str]:
+    """Write the ends of a range, to two digits of its width.
+
+    >>> between(0.30967, 0.41125), between(1000.0004, 1000.0011), between(0.25, math.inf), between(2e-9, 3e-9)
+    (('0.31', '0.41'), ('1000.00040', '1000.00110'), ('0.25', 'inf'), ('2e-09', '3e-09'))
+    """
+    width, largest = high - low, max(abs(low), abs(high))
+    if 0 < width and 1e-3 <= largest < 1e7:
+        decimals = max(0, 1 - math.floor(math.log10(width)))
+        return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    for digits in range(4, 17):
+        ends = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        if not 0 < width < math.inf or ends[0] != ends[1]:
+            return ends
+    return str(low), str(high)
+
+
+def spread_text(stability: Stability) -> str:
+    """Write where most of the resampled thresholds are."""
+    return f"90 % of resampled thresholds in {' to '.join(between(*stability.spread))}"
+
+
+def range_text(stability: Stability) -> str:
+    """Write the near-optimal range.
+
+    >>> from surecut.decisions.stability import Stability
+    >>> range_text(Stability(200, (0.31, 0.34, 0.35, 0.37, 0.41), (0.33, 0.38), 0.008, 0.795, 0.3391))
+    '(0.330, 0.380]'
+    """
+    return f"({', '.join(between(*stability.near_optimal))}]"
+
+
+def tolerance_text(stability: Stability) -> str:
+    """Write how much thresholds of the near-optimal range lose."""
+    return f"lose at most {stability.tolerance:.2g}" if stability.tolerance else "lose nothing"
+
+
+def best_text(cut: Cut) -> str:
+    """Write what the best threshold is worth on the validation rows of a stable cut; empty for an exact cut."""
+    if cut.stability is None:
+        return ""
+    best = cut.stability.best_threshold
+    if math.isclose(cut.value, cut.stability.best_value, rel_tol=1e-9, abs_tol=1e-12):
+        return "no threshold is better here"
+    which = "predicting nothing" if best == math.inf else f"{best:.4g}"
+    return f"the best here, {which}, reaches {cut.stability.best_value:.4f}"
+
+
+def stability_text(cut: Cut) -> str:
+    """Write how settled a threshold is, in one line; empty for an exact cut."""
+    if cut.stability is None:
+        return ""
+    parts = [
+        best_text(cut),
+        spread_text(cut.stability),
+        f"thresholds in {range_text(cut.stability)} {tolerance_text(cut.stability)}",
+        unsettled_text(cut),
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def unsettled_text(cut: Cut) -> str:
+    """Write that a stable cut has too few rows of a class for its spread to mean much; empty where it has enough."""
+    positives, negatives = cut.confusion.positives, cut.confusion.negatives
+    count = float(rarer_class(cut.confusion, cut.rows))
+    if cut.stability is None or not count < FEW:
+        return ""
+    noun = "positive" if positives <= negatives else "negative"
+    about = "about " if cut.weighted else ""
+    return f"only {about}{counted(round(count), noun)}: the threshold is not settled, and its spread is a rough guess"
+
+
+def rarer_class(confusion: Confusion, rows: Any) -> Any:
+    """The number of rows of the rarer class; weights are scaled to the number of rows, infinite where it is unknown."""
+    share = np.minimum(confusion.positives, confusion.negatives) / np.asarray(confusion.total, dtype=float)
+    return np.where(np.asarray(rows) > 0, share * rows, np.inf)
+
+
+def unsettled_labels_text(cut: MultilabelCut) -> str:
+    """Write how many labels have too few rows of a class for a settled threshold; empty where there are none."""
+    if cut.stability is None:
+        return ""
+    if cut.average != "macro":
+        pooled = Confusion(*(getattr(cut.confusion, cell).sum() for cell in ("tp", "fp", "fn", "tn")))
+        few = rarer_class(pooled, cut.rows.sum()) < FEW
+        return f"fewer than {FEW} positives or negatives in all: not settled" if few else ""
+    few = int(((rarer_class(cut.confusion, cut.rows) < FEW) & (cut.stability.resamples > 0)).sum())
+    which = f"{few:,} {'has' if few == 1 else 'have'}" if len(cut) > 1 else "it has"
+    return f"{which} fewer than {FEW} positives or negatives: not settled" if few else ""
+
+
 def cut_text(cut: Cut) -> str:
     """Write a cut in one line."""
     given = " (given)" if cut.prior_given else ""
     smoothed = f" (shrinkage {positives_worth(cut.shrinkage)}, {cut.calibration})" if cut.shrinkage else ""
     what = "positive" if cut.pos_label is None else repr(cut.pos_label)
     action = "predict nothing" if cut.predicts_nothing else f"predict {what} where score >= {cut.threshold:.6g}"
+    stable = "" if cut.stability is None else " (stable)"
+    tail = f"; {stability_text(cut)}" if cut.stability is not None else ""
     limit = ""
     if cut.lower_limit is not None and cut.confidence is not None:
         limit = f" (at least {cut.lower_limit:.4f} on new data, {100 * cut.confidence:.4g} % confidence)"
     accepted = ("a weight of " if cut.weighted else "") + amount(cut.confusion.predicted_positives)
     return (
-        f"{action}: {cut.metric.name} = {cut.value:.4f}{limit}{subject_to(cut.constraints, cut.confidence)} "
-        f"on {counted(cut.rows, 'row')}, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}"
+        f"{action}{stable}: {cut.metric.name} = {cut.value:.4f}{limit}{subject_to(cut.constraints, cut.confidence)} "
+        f"on {counted(cut.rows, 'row')}, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}{tail}"
     )
 
 
@@ -66,10 +169,11 @@ def multilabel_text(cut: MultilabelCut) -> str:
         rows = f"{counted(cut.rows[0], 'row')}{' each' if len(cut) > 1 else ''}"
     else:
         rows = f"{counted(cut.rows.sum(), 'row')} in all"
+    stable = "stable " if cut.stability is not None else ""
     if cut.average == "macro":
-        kind = "each with a threshold of its own" if len(cut) > 1 else "with a threshold of its own"
+        kind = f"{'each ' if len(cut) > 1 else ''}with a {stable}threshold of its own"
     else:
-        kind = f"all predicted where score >= {cut.thresholds[0]:.6g}"
+        kind = f"all predicted where score >= {cut.thresholds[0]:.6g}{' (stable)' if stable else ''}"
     if cut.average != "macro" and cut.thresholds[0] == math.inf:
         kind = "none ever predicted"
     notes = []
@@ -79,6 +183,10 @@ def multilabel_text(cut: MultilabelCut) -> str:
         notes.append(f"{cut.left_out} left out of the mean, where {cut.metric.name} is undefined")
     if too_many := _too_many_text(cut):
         notes.append(too_many)
+    if cut.average != "macro" and cut.stability is not None and (pooled := cut.stability[0]):
+        notes.append(spread_text(pooled))
+    if unsettled := unsettled_labels_text(cut):
+        notes.append(unsettled)
     known = cut.shrinkage[np.isfinite(cut.shrinkage) & (cut.shrinkage > 0)]
     if len(known):
         least, most = positives_worth(known.min()), positives_worth(known.max())

@@ -226,6 +226,7 @@
       element("path", { class: "band", d: "M" + outline.map(([x, y]) => `${curve.px(x).toFixed(1)} ${curve.py(y).toFixed(1)}`).join("L") + "Z" }, curve.layer);
     }
     byId("band-note").hidden = !band;
+    drawSpread();
     curve.path(all.map((i) => [abscissa(i), state.best.values[i]]), { class: "main" }, true);
 
     const edges = data.histogram.edges;
@@ -255,6 +256,26 @@
     roc.path(all.map((i) => [fall(i), recall(i)]), { class: "main" });
     pr.begin([0, 1], [0, 1], { x: "recall", y: "precision" }, "Precision against recall, the best cut and this cut.");
     pr.path(all.map((i) => [recall(i), precision(i)]), { class: "main" });
+  };
+  // Where resamples put a stable cut: known for the metric and the prior that it was tuned for.
+  const spread = data.chosen.stability;
+  const drawSpread = () => {
+    if (!spread) return;
+    const isKnown = state.metric.name === start.metric && state.prior === start.prior;
+    byId("spread-note").hidden = !isKnown;
+    if (!isKnown) return;
+    const at = (text) => {
+      const t = typeof text === "string" ? infinities[text] : text;
+      if (state.axis === "score") return curve.px(Math.min(Math.max(t, data.axis[0]), data.axis[1]));
+      return curve.px(abscissa(Math.max(0, thresholds.findLastIndex((threshold) => threshold >= t))));
+    };
+    const bottom = curve.height - curve.margin.bottom;
+    const rectangle = (name, [low, high], y, height) =>
+      element("rect", { class: name, x: at(low), width: Math.max(1, at(high) - at(low)), y, height }, curve.layer);
+    const [lowest, lowerQuarter, , upperQuarter, highest] = spread.quantiles;
+    rectangle("spread", [lowest, highest], curve.margin.top, bottom - curve.margin.top);
+    rectangle("spread half", [lowerQuarter, upperQuarter], curve.margin.top, bottom - curve.margin.top);
+    rectangle("near-optimal", spread.near_optimal, bottom - 5, 5);
   };
   const bars = (cells, up, down) => {
     histogram.bars = [];

@@ -40,6 +40,10 @@
       for (const key in attributes) made.setAttribute(key, attributes[key]);
       svg.append(made);
     };
+    if (label.spread !== null) {
+      const [start, end] = label.spread.map(x);
+      add("rect", { class: "spread", x: start, width: Math.max(1, end - start), y: 1, height: HEIGHT - 2, fill: "var(--best)", opacity: .25 });
+    }
     add("path", { d: d || "M0 0", fill: "none", stroke: "var(--accent)", "stroke-width": 1.6 });
     if (label.at !== null) add("line", { x1: x(label.at), x2: x(label.at), y1: 1, y2: HEIGHT - 1, stroke: "var(--ink)", "stroke-width": 1.4 });
     return svg;

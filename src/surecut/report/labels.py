@@ -27,7 +27,10 @@ POINTS = 48
 
 
 class LabelDict(TypedDict):
-    """A row of the table; `curve` is the metric from the lowest to the highest score, `at` where the cut stands."""
+    """A row of the table; `curve` is the metric from the lowest to the highest score, `at` where the cut stands.
+
+    `spread` holds 90 % of the resampled thresholds of a stable cut, as places on the curve.
+    """
 
     name: str
     threshold: float | str
@@ -40,6 +43,7 @@ class LabelDict(TypedDict):
     shared: bool
     curve: list[float | None]
     at: float | None
+    spread: tuple[float, float] | None
 
 
 class LabelsSummary(TypedDict):
@@ -51,6 +55,7 @@ class LabelsSummary(TypedDict):
     value: float
     sentence: str
     constraints: list[str]
+    is_stable: bool
     labels: list[LabelDict]
     count: int
     worst: list[str]
@@ -88,6 +93,7 @@ def summarize_labels(
         value=cut.value,
         sentence=str(cut),
         constraints=list(map(str, cut.constraints)),
+        is_stable=cut.stability is not None,
         labels=[_label(cut, i, tallies[i] if len(tallies) else None) for i in shown],
         count=len(cut),
         worst=[_worst_text(cut, i) for i in worst],
@@ -99,7 +105,7 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
     confusion = cut.confusion[i]
     threshold, value = float(cut.thresholds[i]), float(cut.per_label[i])
     curve: list[float | None] = []
-    at = None
+    at = spread = None
     if tally is not None:
         scores = np.clip(tally.thresholds[1:], -1e300, 1e300)
         low, high = float(scores[-1]), float(scores[0])
@@ -108,7 +114,10 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
             values = np.asarray(cut.metric.evaluate(tally.confusion), dtype=float)
         curve = [_defined(v) for v in values[tally.candidates.at(grid)].tolist()]
         if high > low and math.isfinite(threshold):
-            at = min(1.0, max(0.0, (threshold - low) / (high - low)))
+            at = _place(threshold, low, high)
+        if high > low and cut.stability is not None and (stability := cut.stability[i]) is not None:
+            start, end = stability.spread
+            spread = _place(start, low, high), _place(end, low, high)
     return LabelDict(
         name=label_text(cut.labels[i]),
         threshold=threshold if math.isfinite(threshold) else str(threshold),
@@ -121,7 +130,13 @@ def _label(cut: MultilabelCut, i: int, tally: ScoreTally | None) -> LabelDict:
         shared=cut.labels[i] in cut.shared,
         curve=curve,
         at=at,
+        spread=spread,
     )
+
+
+def _place(threshold: float, low: float, high: float) -> float:
+    """Where a threshold stands between the lowest and the highest score."""
+    return min(1.0, max(0.0, (threshold - low) / (high - low)))
 
 
 def _worst_text(cut: MultilabelCut, i: int) -> str:

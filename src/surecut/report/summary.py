@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
+from surecut._plurals import counted
 from surecut._version import __version__
 from surecut.certificates.bands import curve_band
 from surecut.core.candidates import Candidates, Hull
 from surecut.core.rules import TIE, place
 from surecut.core.tally import CoarseTally, ScoreTally
-from surecut.decisions.wording import label_text, positives_worth
+from surecut.decisions.wording import (
+    between,
+    capitalized,
+    label_text,
+    positives_worth,
+    range_text,
+    tolerance_text,
+    unsettled_text,
+)
 from surecut.metrics import CATALOGUE, NOISE, LinearFractionalMetric, Metric, get_metric
 
 if TYPE_CHECKING:
@@ -107,6 +116,14 @@ class HistogramDict(TypedDict):
     negative: list[float]
 
 
+class StabilityDict(TypedDict):
+    """How settled the chosen threshold is; infinities are text, as among thresholds."""
+
+    quantiles: list[float | str]
+    near_optimal: list[float | str]
+    sentence: str
+
+
 class CutDict(TypedDict):
     """A cut that somebody chose: where it stands on the grid, and what is said about it."""
 
@@ -116,6 +133,7 @@ class CutDict(TypedDict):
     value: float | None
     constraints: list[str]
     shrinkage: str
+    stability: StabilityDict | None
 
 
 class BandDict(TypedDict):
@@ -227,10 +245,27 @@ def summarize(
             value=None if math.isnan(cut.value) else cut.value,
             constraints=list(map(str, cut.constraints)),
             shrinkage=positives_worth(cut.shrinkage) if cut.shrinkage else "",
+            stability=_stability(cut),
         ),
         tie=TIE,
         rounding=NOISE,
         surecut_version=__version__,
+    )
+
+
+def _stability(cut: Cut) -> StabilityDict | None:
+    if (stability := cut.stability) is None:
+        return None
+    most, half = (
+        " to ".join(between(stability.quantiles[low], stability.quantiles[high])) for low, high in ((0, -1), (1, -2))
+    )
+    unsettled = unsettled_text(cut)
+    return StabilityDict(
+        quantiles=[_plain(one) for one in stability.quantiles],
+        near_optimal=[_plain(end) for end in stability.near_optimal],
+        sentence=f"Vertical bands: 90 % of {counted(stability.resamples, 'resample')} of the validation rows put the "
+        f"threshold in {most}, half of them in {half}. Bar at the bottom: thresholds in {range_text(stability)} "
+        f"{tolerance_text(stability)} on the validation rows." + (f" {capitalized(unsettled)}." if unsettled else ""),
     )
 
 
