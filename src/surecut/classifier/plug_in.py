@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
+from sklearn.utils import Bunch, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -50,11 +50,13 @@ from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
 from surecut.progress import shown
 from surecut.sources.arrays import ArraySource
+from surecut.sources.matrices import label_source
 from surecut.tuning import tune as tuning
 from surecut.tuning.hulls import LabelHulls
-from surecut.tuning.labels import tune_thresholds
+from surecut.tuning.labels import tune_labels, tune_thresholds
 from surecut.tuning.request import Request
 from surecut.tuning.shrinkage import check_shrinkage
+from surecut.tuning.stable import Folds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -126,6 +128,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Whether the model is trained again on all rows: ``"auto"`` does so if there are several splits.
     shrinkage
         For tuning rows with few positives, rare labels above all: ``"auto"``, or a number, as in `tune_thresholds`.
+    stable
+        Whether the cut is for new rows, as in `tune_threshold`, and not the best one of the tuning rows. Where several
+        folds tune, whole folds are resampled, since each has a model of its own.
     constraint
         Conditions on the cut, as in `tune_threshold`.
     confidence
@@ -198,6 +203,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         confidence: float | None = None,
         prior: float | None = None,
         shrinkage: float | str = 0.0,
+        stable: bool = False,
         zero_division: float = 0.0,
         response_method: str = "auto",
         n_jobs: int | None = None,
@@ -210,6 +216,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.refit = refit
         self.prior = prior
         self.shrinkage = shrinkage
+        self.stable = stable
         self.zero_division = zero_division
         self.constraint = constraint
         self.confidence = confidence
@@ -274,7 +281,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tunes = None if kept_aside is None else ~kept_aside
         columns = chosen(scores, tunes), chosen(truth, tunes), chosen(weight, tunes)
         source = ArraySource(columns[0], as_labels(columns[1]), columns[2])
-        (cut,) = tuning.tune(source, replace(request, pos_label=self._positive()))
+        folds = self._folds(plan, scores, truth, weight) if self.stable else None
+        (cut,) = tuning.tune(source, replace(request, pos_label=self._positive()), folds)
         cut = cut.with_sample(out_of_fold=plan.refit)
         seen = (*cut.seen, *self._trained_on(X, is_positive, plan))
         self._set_cut(cut.with_sample(seen=seen), functools.partial(_hull_of, *columns, self.prior))
@@ -304,9 +312,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "confidence": self.confidence,
             "prior": self.prior,
             "shrinkage": self.shrinkage,
+            "stable": self.stable,
             "zero_division": self.zero_division,
+            "random_state": self._seed(),
         }
-        Request.of(metric, average=average, weights=self.weights, **asked)  # before anything is trained
+        request = Request.of(metric, average=average, weights=self.weights, **asked)  # before anything is trained
         names = label_names(y)
         X, y = indexable(X, checked_indicators(y))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
@@ -330,15 +340,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         held_out = plan.held_out
         truth, held_weights = y[held_out], None if weights is None else np.array(weights[held_out])
         truth = truth.toarray() if is_sparse(truth) else np.array(truth)
-        cut = tune_thresholds(
-            truth,
-            scores,
-            metric=metric,
-            average=average,
-            sample_weight=held_weights,
-            labels=names,
-            **asked,
-        )
+        if average == "samples":
+            cut = tune_thresholds(
+                truth, scores, metric=metric, average=average, sample_weight=held_weights, labels=names, **asked
+            )
+        else:
+            folds = self._folds(plan, scores, truth, held_weights) if self.stable else None
+            (cut,) = tune_labels(label_source(truth, scores, held_weights), request, names, folds)
         self.sparse_output_ = is_sparse(y)
         seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
         cut = cut.with_sample(out_of_fold=plan.refit, seen=seen)
@@ -417,18 +425,35 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return kept
 
     def _request(self, metric: Metric, has_groups: bool) -> Request:
-        """What is asked of the rows that tune; with groups and shrinkage, promises come from other rows."""
+        """What is asked of the rows that tune; with groups, stable cuts and shrinkage, promises come from others."""
         asked: dict[str, Any] = {
             "constraint": self.constraint,
             "prior": self.prior,
             "shrinkage": self.shrinkage,
+            "stable": self.stable,
             "zero_division": self.zero_division,
+            "random_state": self._seed(),
         }
         promised: dict[str, Any] = {"confidence": self.confidence, "weights": self.weights}
-        if not parse_constraints(self.constraint) and (has_groups or check_shrinkage(self.shrinkage) != 0):
+        from_others = has_groups or self.stable or check_shrinkage(self.shrinkage) != 0
+        if not parse_constraints(self.constraint) and from_others:
             Request.of(metric, **promised)
             promised = {}
         return Request.of(metric, **asked, **promised)
+
+    def _seed(self) -> int:
+        """The seed of resamples."""
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _folds(
+        self, plan: _Splits, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> Folds | None:
+        """Which model has given each score, where there are several."""
+        if len(plan.splits) < 2:
+            return None
+        fold = np.repeat(np.arange(len(plan.splits)), [len(tune) for _, tune in plan.splits])
+        columns = scores.reshape(len(fold), -1), truth.reshape(len(fold), -1) != 0, fold
+        return Folds(*(columns if weights is None else (column[weights > 0] for column in columns)))
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
@@ -443,6 +468,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError("the certificate is for the metric that was fitted: set the metric and fit again")
         if check_shrinkage(self.shrinkage) != 0:
             raise ValueError("the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew")
+        if self.stable:
+            raise ValueError("a stable cut need not lie on the stored hull: set the metric and fit again")
         other = copy.copy(self)
         other.metric = metric
         cut: Cut | MultilabelCut

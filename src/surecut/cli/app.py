@@ -253,7 +253,16 @@ def tune(
             "alone. auto estimates it: use it for few positives (tens), or for labels of which some have few.",
         ),
     ] = "0",
+    stable: Annotated[
+        bool,
+        typer.Option(
+            "--stable",
+            help="A cut for new rows: settled between the best cuts of resamples and of a calibrated model, instead of "
+            "the best cut of these rows.",
+        ),
+    ] = False,
     missing: MISSING = MissingRows.error,
+    random_state: Annotated[int, typer.Option(help="Seed of the resamples of --stable.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Save the cut as JSON; with several metrics write {metric} into the name."),
@@ -279,6 +288,8 @@ def tune(
             confidence=confidence,
             prior=prior,
             shrinkage=_kappa(shrinkage),
+            stable=stable,
+            random_state=random_state,
         )
         require_both(request.weights, weight is not None, "weight")
         names = _names(request.metrics)

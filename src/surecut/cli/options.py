@@ -17,6 +17,7 @@ OPTIONS = {
     "confidence": "--confidence",
     "prior": "--prior",
     "shrinkage": "--shrinkage",
+    "stable": "--stable",
     "missing": "--missing",
     "unknown": "--unknown",
     "method": "--method",
@@ -28,7 +29,12 @@ OPTIONS = {
 }
 """The option of each keyword that a message may name, as ``keyword=``, ``keyword='value'`` or ``keyword=number``."""
 
-FLAGS = {"held_out=True": "--held-out", "held_out=False": "--not-held-out"}
+FLAGS = {
+    "held_out=True": "--held-out",
+    "held_out=False": "--not-held-out",
+    "stable=True": "--stable",
+    "leave stable=False": "leave out --stable",
+}
 """Keywords whose values are options of their own."""
 
 KEYWORD = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w))?")

@@ -34,6 +34,12 @@ def cut_of(found: Found, sample: Sample) -> Cut:
     return _cut_of(placed, float(verdict.value[0]), found.objective, sample)
 
 
+def cut_at_edge(entries: Entries, edge: int, objective: Objective, dtype: np.dtype[Any], sample: Sample) -> Cut:
+    """The cut at an edge of the entries of one sample."""
+    placed = rules.placed_one(entries, edge, dtype)
+    return _cut_of(placed, float(objective.metric_values(entries.edges_at(edge, 0))), objective, sample)
+
+
 def _cut_of(placed: Placed, value: float, objective: Objective, sample: Sample) -> Cut:
     confusion = placed.confusion
     return Cut(
@@ -119,9 +125,7 @@ class Candidates:
         if not (values > -np.inf).any():
             raise rules.infeasible(objective, self.confusion, self.sample.rows)
         chosen = int(rules.first_best(values, objective.rounding(self.entries.totals, self.entries.weighted)))
-        placed = rules.placed_one(self.entries, chosen, self.dtype)
-        value = float(objective.metric_values(self.confusion[chosen]))
-        return _cut_of(placed, value, objective, self.sample)
+        return cut_at_edge(self.entries, chosen, objective, self.dtype, self.sample)
 
     def cut_at(self, cut: Cut) -> Cut:
         """The threshold of a cut that was tuned elsewhere, with its confusion and value here, for the same metric.

@@ -111,7 +111,7 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
         unresolved = [verdict.unresolved for verdict in verdicts if not verdict.is_final]
         if not unresolved or not source.refines:
             break
-        entries = _refined(source, entries, reduce(np.logical_or, unresolved))
+        entries = refined(source, entries, reduce(np.logical_or, unresolved))
     found = [Found(entries, *pair, source.dtype) for pair in zip(objectives, verdicts, strict=True)]
     if source.refines:
         for one in found:
@@ -132,10 +132,11 @@ def resolved(source: Source, entries: Entries, share: int, thresholds: Sequence[
         todo = ~entries.exact | (entries.is_wide & (inside | (both_classes(entries.rows) > rows // share)))
         if not todo.any():
             return entries
-        entries = _refined(source, entries, todo)
+        entries = refined(source, entries, todo)
 
 
-def _refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:
+def refined(source: Source, entries: Entries, which: NDArray[np.bool_]) -> Entries:
+    """The entries with some of them refined."""
     wide = entries[which]
     finer = source.refine(wide)
     if finer is None:

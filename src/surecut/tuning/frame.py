@@ -94,7 +94,9 @@ def tune_frame(
     confidence: float | None = None,
     prior: float | None = None,
     shrinkage: float | str = 0.0,
+    stable: bool = False,
     missing: str = "error",
+    random_state: int | None = 0,
 ) -> Cut | MultilabelCut | dict[str, Cut] | dict[str, MultilabelCut]:
     """Find the threshold at which a metric is best on the rows of a frame, exactly, without collecting them.
 
@@ -121,11 +123,14 @@ def tune_frame(
         best for their pooled counts, as in scikit-learn.
     pos_label
         The label that counts as positive, where labels are not booleans, {0, 1} or {−1, 1}.
-    constraint, confidence, weights, prior, shrinkage
+    constraint, confidence, weights, prior, shrinkage, stable
         As in `tune_threshold`; with `by`, a confidence is that of all groups' constraints together, as in
-        `tune_thresholds`, and a prior is refused. Shrinkage needs all distinct scores in memory.
+        `tune_thresholds`, and a prior is refused. Shrinkage needs all distinct scores in memory; stable cuts of more
+        than 131,072 rows need a few thousand ranges of scores.
     missing
         What to do with rows that have a null or NaN: ``"error"``, or ``"drop"``, which warns how many were dropped.
+    random_state
+        The seed of the resamples that `stable` needs.
 
     Returns
     -------
@@ -150,8 +155,10 @@ def tune_frame(
         weights=weights,
         prior=prior,
         shrinkage=shrinkage,
+        stable=stable,
         pos_label=pos_label,
         missing=missing,
+        random_state=random_state,
     )
     require_both(weights, weight is not None, "weight")
     cuts = tune_table(frame, Columns(score, label, weight, keys, pos_label), request)

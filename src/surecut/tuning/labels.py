@@ -15,12 +15,14 @@ from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.stability import LabelStability, Stability
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import DenseSource, label_source, no_labels
 from surecut.tuning.promised import promised_cuts
 from surecut.tuning.request import LabelOptions, MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
+from surecut.tuning.stable import Folds, settle, stable_cuts_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -48,9 +50,11 @@ def tune_thresholds(
     confidence: float | None = None,
     prior: float | None = None,
     shrinkage: float | str = 0.0,
+    stable: bool = False,
     zero_division: float = 0.0,
     missing: str = "error",
     labels: Iterable[Any] | None = None,
+    random_state: int | None = 0,
 ) -> MultilabelCut | dict[str, MultilabelCut]:
     """Find the thresholds at which a metric, averaged over labels, is best: exactly.
 
@@ -83,6 +87,9 @@ def tune_thresholds(
         own a label is cut where the model has it, with many where its rows have it. 0 tunes on the labels alone, the
         paper's procedure; ``"auto"`` finds κ, and the model, from these rows: recommended for labels with few
         positives.
+    stable
+        Whether the thresholds are for new rows, as in `tune_threshold`. Labels with few positives then lean on the
+        others, through a model of all labels' scores.
     zero_division
         What a row is worth in the samples average where the metric is 0/0: F1 of a row without labels and predictions.
     missing
@@ -91,6 +98,8 @@ def tune_thresholds(
         others' scores, make the one that is missing absent from a sparse matrix, or tune a long table, `tune_frame`.
     labels
         Names of the labels; else the frame's column names, or positions.
+    random_state
+        The seed of the resamples that `stable` needs.
 
     Returns
     -------
@@ -114,9 +123,11 @@ def tune_thresholds(
         confidence=confidence,
         prior=prior,
         shrinkage=shrinkage,
+        stable=stable,
         zero_division=zero_division,
         pos_label=pos_label,
         missing=missing,
+        random_state=random_state,
     )
     if missing == "drop":
         Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
@@ -257,6 +268,8 @@ def tune_tallies(  # type: ignore[overload-overlap]  # a string is a sequence, o
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
     shrinkage: float | str = ...,
+    stable: bool = ...,
+    random_state: int | None = ...,
 ) -> MultilabelCut: ...
 @overload
 def tune_tallies(
@@ -268,6 +281,8 @@ def tune_tallies(
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = ...,
     confidence: float | None = ...,
     shrinkage: float | str = ...,
+    stable: bool = ...,
+    random_state: int | None = ...,
 ) -> dict[str, MultilabelCut]: ...
 def tune_tallies(
     tallies: Sequence[ScoreTally],
@@ -278,6 +293,8 @@ def tune_tallies(
     constraint: ConstraintLike | Iterable[ConstraintLike] | None = None,
     confidence: float | None = None,
     shrinkage: float | str = 0.0,
+    stable: bool = False,
+    random_state: int | None = 0,
 ) -> MultilabelCut | dict[str, MultilabelCut]:
     """The same from each label's tally, whatever it was made of.
 
@@ -297,19 +314,28 @@ def tune_tallies(
         "constraint": constraint,
         "confidence": confidence,
         "shrinkage": shrinkage,
+        "stable": stable,
         "pos_label": tallies[0].pos_label,
+        "random_state": random_state,
     }
     request = Request.of_table(metric, by=names, average=average, **options)
     cuts = tune_labels(TallySource(tallies), request, names)
     return cast("MultilabelCut | dict[str, MultilabelCut]", request.named(cuts))
 
 
-def tune_labels(source: LabelSource, request: Request, names: tuple[Any, ...]) -> list[MultilabelCut]:
-    """The thresholds of labels, wherever their scores are, for each metric of a request."""
+def tune_labels(
+    source: LabelSource, request: Request, names: tuple[Any, ...], folds: Folds | None = None
+) -> list[MultilabelCut]:
+    """The thresholds of labels, wherever their scores are, for each metric of a request.
+
+    Resamples of stable cuts draw whole `folds` where scores come from several models.
+    """
     average, cuts = str(request.average), []
     for objective in request.objectives:
         if request.shrinkage != 0:
             cut = _shrunken(source, request.shrinkage, objective, names, average)
+        elif request.stable:
+            cut = _stable(source, objective, names, average, request.random_state, folds)
         elif request.confidence is not None:
             cut = _promised(source, objective, names, request)
         elif average == "macro":
@@ -392,6 +418,39 @@ def _shrunken(
             source, objective, names, average, thresholds, intervals, confusion, shared=shared, reasons=reasons
         )
     return replace(result, shrinkage=smoothed.kappa, calibration=str(smoothed.calibration))
+
+
+def _stable(
+    source: LabelSource,
+    objective: Objective,
+    names: tuple[Any, ...],
+    average: str,
+    random_state: Any,
+    folds: Folds | None,
+) -> MultilabelCut:
+    """Thresholds for new rows: of each label, or of all labels' scores taken together."""
+
+    def pooled() -> tuple[float, tuple[float, float], Stability]:
+        (one,) = settle(source.pooled(), [objective], random_state, folds)
+        return one.placed(source.dtype)
+
+    if average == "micro":
+        threshold, interval, stability = pooled()
+        found = _with_one_threshold(source, threshold, interval, None, objective, names, average)
+        return replace(found, stability=LabelStability.joined([stability] * len(names)))
+    objective.check_each(source.totals)
+    cuts = stable_cuts_of_labels(source, objective, names, random_state, folds)
+    own = np.array([cut is not None for cut in cuts])
+    shared, interval = None, (np.nan, np.nan)
+    if not own.all():
+        shared, interval, _ = pooled()
+    placed = [(shared, interval, None) if cut is None else cut for cut in cuts]
+    thresholds = np.array([threshold for threshold, _, _ in placed], dtype=float)
+    intervals = np.array([interval for _, interval, _ in placed])
+    found = _result(
+        source, objective, names, average, thresholds, intervals, source.confusion_at(thresholds), shared=shared
+    )
+    return replace(found, stability=LabelStability.joined([stability for _, _, stability in placed]))
 
 
 def _result(

@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 from surecut._inputs import check_missing
 from surecut.averages import AVERAGES
 from surecut.certificates.certificate import check_confidence
@@ -35,7 +37,9 @@ class Options(TypedDict, total=False):
     confidence: float | None
     prior: float | None
     shrinkage: float | str
+    stable: bool
     missing: str
+    random_state: int | None
 
 
 class RowOptions(Options, total=False):
@@ -81,12 +85,16 @@ class Request:
         The class balance of the deployment, where it is not the sample's.
     shrinkage
         κ, or ``"auto"``.
+    stable
+        Whether cuts are for new rows, and not the best ones of the validation rows.
     zero_division
         What a row is worth in the samples average where the metric is 0/0.
     pos_label
         The label that counts as positive.
     missing
         ``"error"`` or ``"drop"``: what to do with rows without a label, a score or a weight.
+    random_state
+        The seed of resamples.
     """
 
     metrics: tuple[Metric, ...]
@@ -97,9 +105,11 @@ class Request:
     weights: str | None = None
     prior: float | None = None
     shrinkage: float | str = 0.0
+    stable: bool = False
     zero_division: float = 0.0
     pos_label: Any = None
     missing: str = "error"
+    random_state: Any = 0
 
     @classmethod
     def of(
@@ -112,9 +122,11 @@ class Request:
         weights: str | None = None,
         prior: float | None = None,
         shrinkage: float | str = 0.0,
+        stable: bool = False,
         zero_division: float = 0.0,
         pos_label: Any = None,
         missing: str = "error",
+        random_state: Any = 0,
     ) -> Request:
         """Validate what was asked for, by itself and together.
 
@@ -129,9 +141,11 @@ class Request:
             weights,
             prior,
             shrinkage,
+            stable,
             zero_division,
             pos_label,
             missing,
+            random_state,
         )
         return _of_plain(*options) if PLAIN.issuperset(map(type, options)) else cls._of(*options)
 
@@ -145,9 +159,11 @@ class Request:
         weights: str | None,
         prior: float | None,
         shrinkage: float | str,
+        stable: bool,
         zero_division: float,
         pos_label: Any,
         missing: str,
+        random_state: Any,
     ) -> Request:
         is_list = isinstance(metric, Sequence) and not isinstance(metric, str)
         asked: Any = metric if is_list else [metric]
@@ -165,6 +181,8 @@ class Request:
         if prior is not None and not 0 < prior < 1:
             raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
         kappa = check_shrinkage(shrinkage)
+        if not isinstance(stable, (bool, np.bool_)):
+            raise ValueError(f"stable= must be True or False, got {stable!r}")
         if isinstance(zero_division, str) or not math.isfinite(zero_division):
             raise ValueError(f"zero_division= must be a finite number, what a row is worth, got {zero_division!r}")
         constraints = parse_constraints(constraint)
@@ -177,9 +195,11 @@ class Request:
             weights,
             prior,
             kappa,
+            bool(stable),
             float(zero_division),
             pos_label,
             missing,
+            random_state,
         )
         request._check_together()
         return request
@@ -227,6 +247,18 @@ class Request:
                 )
             if self.average == "samples":
                 raise ValueError("average='samples' cannot be tuned with shrinkage: leave shrinkage=0")
+        if self.stable:
+            if self.shrinkage != 0:
+                raise ValueError("stable=True fits a model of the scores itself: leave shrinkage=0")
+            if self.confidence is not None:
+                raise ValueError(
+                    "confidence= chooses its cuts from a pilot sample of the rows: leave stable=False, or certify the "
+                    "stable cut on held-out rows"
+                )
+            if self.average == "samples":
+                raise ValueError(
+                    "average='samples' cannot be tuned with stable=True: use average='macro' or average='micro'"
+                )
         if self.average == "samples" and self.constraints:
             raise ValueError(
                 "average='samples' cannot be tuned under a constraint=: use average='macro' or average='micro'"

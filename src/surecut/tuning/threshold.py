@@ -40,7 +40,9 @@ def tune_threshold(
     confidence: float | None = None,
     prior: float | None = None,
     shrinkage: float | str = 0.0,
+    stable: bool = False,
     missing: str = "error",
+    random_state: int | None = 0,
 ) -> Cut | dict[str, Cut]:
     """Find the threshold at which a metric is best: exactly, as if every score had been tried.
 
@@ -75,9 +77,15 @@ def tune_threshold(
     shrinkage
         κ, the prior strength of a calibrated model of the scores, in equivalent positives, for samples with few
         positives: 0 tunes on these rows alone, ``"auto"`` finds κ and the model from them. See `tune_thresholds`.
+    stable
+        Whether the cut is for new rows: settled between the best cuts of resamples and that of a calibrated model, it
+        has about half the regret of the best cut of these rows, which is what False gives. `Cut.value` is what it is
+        worth on these rows, and `Cut.stability` how settled it is. See "Stable cuts" in the documentation.
     missing
         What to do with rows without a label, a score or a weight (NaN, None, NA): ``"error"``, or ``"drop"``, which
         warns how many were dropped.
+    random_state
+        The seed of the resamples that `stable` needs.
 
     Returns
     -------
@@ -101,8 +109,10 @@ def tune_threshold(
         weights=weights,
         prior=prior,
         shrinkage=shrinkage,
+        stable=stable,
         pos_label=pos_label,
         missing=missing,
+        random_state=random_state,
     )
     require_both(weights, sample_weight is not None)
     if missing == "drop":

@@ -13,11 +13,13 @@ from surecut.core.tally import CoarseTally, ScoreTally
 from surecut.sample import checksum_of
 from surecut.tuning.promised import promised_cut
 from surecut.tuning.smoothing import shrunken_cut
+from surecut.tuning.stable import stable_cuts
 
 if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.sample import Sample
     from surecut.tuning.request import Request
+    from surecut.tuning.stable import Folds
 
 
 RANGES = 1 << 12
@@ -47,11 +49,16 @@ class TalliedRows(Counted):
         return self._tally
 
 
-def tune(source: RowsToTune, request: Request) -> list[Cut]:
-    """The cut of one sample for each metric of a request."""
+def tune(source: RowsToTune, request: Request, folds: Folds | None = None) -> list[Cut]:
+    """The cut of one sample for each metric of a request.
+
+    Resamples of stable cuts draw whole `folds` where scores come from several models.
+    """
     if request.shrinkage != 0:
         tally = source.tally()
         cuts = [shrunken_cut(tally, request.shrinkage, objective) for objective in request.objectives]
+    elif request.stable:
+        cuts = stable_cuts(source, request, folds)
     elif request.confidence is not None:
         tally = tally_for_limits(source)
         tally = tally if request.prior is None else tally.with_prior(request.prior)
