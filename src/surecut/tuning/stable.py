@@ -9,11 +9,12 @@ elsewhere, and what all of them have in common is a better place. It is looked f
 2. A calibrated model of the scores (`calibration`) has a best cut as well. It has less regret where the family holds
    the truth, and a lasting one where it does not.
 
-The stable cut is halfway between the two, moved into a central range of the resampled cuts. The range is wide while
-nothing speaks against the place: it costs no more on the validation rows than what a resample's best cut gains there
-on the best one, so much as chance alone makes of two samples. It closes around the median of the resampled cuts the
-more the place costs (`RANGE`), and the more likely it is that the model is wrong (`DOUBT`). So a jump of the population
-is found as exactly as by the best cut, and where several peaks compete, the median is at one of them.
+The stable cut is halfway between the two (nearer to the model where it was fitted to other labels, too), moved into a
+central range of the resampled cuts. The range is wide while nothing speaks against the place: it costs no more on the
+validation rows than what chance does, which is seen in the gain of a resample's best cut on that resample over the best
+cut of all rows. It closes around the median of the resampled cuts the more the place costs (`RANGE`), and the more
+likely it is that the model is wrong (`DOUBT`). So a jump of the population is found nearly as exactly as by the best
+cut, and where several peaks compete, the median is at one of them.
 
 All of it depends on the counts at each score alone: it is the same for every strictly increasing function of scores
 but for the model, which is fitted to them.
@@ -39,6 +40,7 @@ from surecut.core.settings import settings
 from surecut.core.threads import on_each
 from surecut.decisions.stability import LEVELS, Stability
 from surecut.progress import shown
+from surecut.tuning.shrinkage import shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,12 +68,18 @@ AT_ONCE = 1 << 17
 STAGES = 100
 """How often the progress bar of many labels moves."""
 
-RANGE = (1.0, 8.0), (0.05, 0.5)
+RANGE = (2.0, 6.0), (0.05, 0.5)
 """What a place costs on the rows, in units of what resamples gain by chance; and the smallest share of the resampled
 cuts on each side of the range: from 90 % of them, to their median alone."""
 
-DOUBT = 0.2, 0.5
+FEW = 10.0
+"""With so few rows of the rarer class a place may cost twice as much: so few say little of what chance does."""
+
+DOUBT = 0.3, 0.7
 """From which probability that the model is wrong the range is narrower, and from which it is the median."""
+
+LEAST_WEIGHT = 0.5
+"""Of the model's cut, beside the mean of the resampled ones."""
 
 LARGEST_GAINS = 0.9
 """The near-optimal thresholds lose no more than this quantile of what resamples gain by chance."""
@@ -226,6 +234,8 @@ class Model(NamedTuple):
     """Of being positive, for the rows of each entry."""
     doubt: float
     """How likely it is that the model is wrong."""
+    weight: float = LEAST_WEIGHT
+    """Of its cut, beside the mean of the resampled ones."""
 
     @classmethod
     def of(cls, entries: Entries) -> Model:
@@ -251,10 +261,11 @@ class Place:
         if not (len(resampled.position) and math.isfinite(curve.values[curve.best])):
             return cls(float(curve.accepted[curve.best]), resampled)
         modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
-        position = (modelled + float(resampled.position.mean())) / 2
+        position = model.weight * modelled + (1 - model.weight) * float(resampled.position.mean())
         loss, gain = curve.loss(curve.nearest(position)), float(resampled.gain.mean())
         cost = loss / gain if gain > 0 else (np.inf if loss > 0 else 0.0)
-        share = float(np.interp(cost, *RANGE))
+        rarer = max(1, min(curve.entries.rows.sum(axis=0).tolist()))
+        share = float(np.interp(cost / (1 + FEW / rarer), *RANGE))
         share += (0.5 - share) * float(np.interp(model.doubt, DOUBT, (0.0, 1.0)))
         return cls(resampled.clipped(position, share), resampled)
 
@@ -351,6 +362,7 @@ def stable_cuts_of_labels(
     blocks = source.blocks()
     groups = Groups.joined(on_each(lambda block: grouped(source.entries(block)), blocks, workers))
     calibration, seed = calibrate(groups), seed_of(random_state)
+    weights = np.maximum(LEAST_WEIGHT, shares("auto", objective.metric, groups, calibration, source.totals))
 
     def work(block: slice) -> list[tuple[float, tuple[float, float], Stability] | InfeasibleLabelError | None]:
         entries, dtype = source.entries(block), source.dtype_of(block)
@@ -364,7 +376,7 @@ def stable_cuts_of_labels(
                 reason = str(rules.infeasible(objective, own.edges, int(own.rows.sum()))) if is_unmet else ""
                 found.append(InfeasibleLabelError(names[label], reason) if is_unmet else None)
                 continue
-            model = Model(probability[part], float(calibration.rejected[label]))
+            model = Model(probability[part], float(calibration.rejected[label]), float(weights[label]))
             place = Place.of(
                 curve, model, np.random.default_rng([seed, label]), None if folds is None else folds[label]
             )
