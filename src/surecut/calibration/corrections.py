@@ -118,7 +118,8 @@ def _mean_correction(
 
     step = np.full((len(labels), size + 1, size + 1), -np.inf)
     step[:, first, end] = log_prior + either
-    forward, backward = _recursion(step), _recursion(step[:, ::-1, ::-1].transpose(0, 2, 1))[:, ::-1]
+    both = _recursion(np.concatenate((step, step[:, ::-1, ::-1].transpose(0, 2, 1))))
+    forward, backward = both[: len(labels)], both[len(labels) :, ::-1]
     evidence = forward[:, -1]
     posterior = np.exp(
         forward[:, first] + log_prior + gain - np.log(2) + backward[:, end] - evidence[:, None]

@@ -298,11 +298,11 @@ def _fit(
     """Logistic regressions of many labels at once, coefficients drawn toward `mean`; and their curvatures."""
     coefficients = np.tile(mean, (len(features), 1)) if start is None else start
     for _ in range(50):
-        probability = _sigmoid(np.einsum("lgd,ld->lg", features, coefficients))
-        gradient = np.einsum("lgd,lg->ld", features, weight * probability - positive)
+        probability = _sigmoid((features @ coefficients[..., None])[..., 0])
+        gradient = ((weight * probability - positive)[:, None] @ features)[:, 0]
         gradient += (coefficients - mean) @ precision
         spread = weight * np.maximum(probability * (1 - probability), 1e-12)
-        curvature = np.einsum("lgd,lg,lge->lde", features, spread, features, optimize=True) + precision
+        curvature = (features * spread[..., None]).transpose(0, 2, 1) @ features + precision
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True) / 2)  # no leap where the curve is flat
         coefficients = coefficients - step

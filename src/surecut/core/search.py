@@ -120,8 +120,10 @@ def search(source: Source, objectives: Sequence[Objective], names: Sequence[Any]
     return found
 
 
-def resolved(source: Source, entries: Entries, share: int, thresholds: Sequence[float] = ()) -> Entries:
-    """The rows that a source of one sample has counted, in few entries whose ends are scores.
+def resolved(
+    source: Source, entries: Entries, share: int, thresholds: Sequence[float] = (), exact: bool = True
+) -> Entries:
+    """The rows that a source of one sample has counted, in few entries, whose ends are scores if they are `exact`.
 
     An entry is one score, or holds at most one in `share` rows, and no cut at one of the thresholds is inside it.
     """
@@ -129,7 +131,9 @@ def resolved(source: Source, entries: Entries, share: int, thresholds: Sequence[
     keys = ordered_keys(np.sort(np.asarray(thresholds, dtype=np.float64)))
     while True:
         inside = np.searchsorted(keys, entries.high, side="right") > np.searchsorted(keys, entries.low, side="right")
-        todo = ~entries.exact | (entries.is_wide & (inside | (both_classes(entries.rows) > rows // share)))
+        todo = entries.is_wide & (inside | (both_classes(entries.rows) > rows // share))
+        if exact:
+            todo |= ~entries.exact
         if not todo.any():
             return entries
         entries = refined(source, entries, todo)

@@ -68,7 +68,7 @@ AT_ONCE = 1 << 17
 STAGES = 100
 """How often the progress bar of many labels moves."""
 
-RANGE = (2.0, 6.0), (0.05, 0.5)
+RANGE = (1.0, 4.0), (0.05, 0.5)
 """What a place costs on the rows, in units of what resamples gain by chance; and the smallest share of the resampled
 cuts on each side of the range: from 90 % of them, to their median alone."""
 
@@ -189,9 +189,7 @@ def settle(
     source: Source, objectives: Sequence[Objective], random_state: Any, folds: Folds | None = None
 ) -> list[Settled]:
     """The stable cut of the only sample of a source for each objective, with exact ends on both sides."""
-    found = search(source, objectives)
-    thresholds = [float(one.placed().thresholds[0]) for one in found]
-    entries = _resampled_entries(source, found[0].entries, thresholds)
+    entries = _resampled_entries(source, search(source, objectives)[0].entries)
     model = Model.of(entries)
     seed = seed_of(random_state)
     return [
@@ -205,13 +203,13 @@ def seed_of(random_state: Any) -> int:
     return int(np.random.default_rng(random_state).integers(2**63))
 
 
-def _resampled_entries(source: Source, entries: Entries, thresholds: Sequence[float]) -> Entries:
-    """Entries so fine that resamples of them are as good as resamples of the rows."""
+def _resampled_entries(source: Source, entries: Entries) -> Entries:
+    """Entries so fine that resamples of them are as good as resamples of the rows; no best cut is inside of any."""
     if entries.in_scores:
         return entries
     if source.refines and entries.rows.sum() <= TALLIED:
         return source.count(every=True)
-    return resolved(source, entries, RANGES, thresholds) if source.refines else entries
+    return resolved(source, entries, RANGES, exact=False) if source.refines else entries
 
 
 def _settled(source: Source, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None) -> Settled:
