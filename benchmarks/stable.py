@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
-from stable_populations import PAIRS, metrics, population
 
 import surecut
+from stable_populations import PAIRS, metrics, population
 from surecut import datasets, tune_threshold
 
 RESULTS, BLOCK = Path(__file__).parent / "results", 100
