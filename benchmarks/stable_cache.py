@@ -38,8 +38,11 @@ def sources() -> bytes:
 
 @cache
 def folder(name: str, *measuring: Any) -> Path:
-    """Where the blocks of a benchmark are; `measuring` are the modules, classes and functions that measure them."""
-    code = "".join(map(inspect.getsource, measuring)) + repr(OPTIONS)
+    """Where the blocks of a benchmark are.
+
+    `measuring` are the modules, classes and functions that measure them, and texts of the numbers they use.
+    """
+    code = "".join(part if isinstance(part, str) else inspect.getsource(part) for part in measuring) + repr(OPTIONS)
     digest = hashlib.sha256(sources() + code.encode()).hexdigest()
     return datasets.cache_folder() / name / digest[:12]
 

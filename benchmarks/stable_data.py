@@ -159,7 +159,7 @@ def path(setting: Setting, repetition: int) -> Path:
     measuring: tuple[Any, ...] = (
         (Multilabel, shrinkage.scores, shrinkage.test_value, shrinkage.Linear, shrinkage.Nonlinear)
         if isinstance(setting, Multilabel)
-        else (Binary, Split, real_data)
+        else (Binary, repr(SPLITS), real_data)
     )
     return stable_cache.folder("stable_data", *measuring) / f"{str(setting).replace(' ', '-')}-{repetition}.npy"
 

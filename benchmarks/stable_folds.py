@@ -111,7 +111,8 @@ class Setting:
 
 
 def path(setting: Setting, repetition: int) -> Path:
-    folder = stable_cache.folder("stable_folds", Setting, Remembered, value, real_data)
+    numbers = repr((FOLDS, ROWS, METRICS))
+    folder = stable_cache.folder("stable_folds", Setting, Remembered, value, numbers, real_data)
     return folder / f"{setting.name}-{setting.model}-{repetition}.npy"
 
 
