@@ -22,7 +22,7 @@ import surecut
 from surecut import datasets
 
 RESULTS = Path(__file__).parent / "results"
-STABLE: dict[str, Any] = {"shrinkage": "auto"}  # a stand-in until tune_threshold accepts stable=True
+STABLE: dict[str, Any] = {"stable": True}
 SHRUNKEN: dict[str, Any] = {"shrinkage": "auto"}
 OPTIONS: dict[str, dict[str, Any]] = {"exact": {}, "shrunken": SHRUNKEN, "stable": STABLE}
 
