@@ -32,6 +32,7 @@ import stable_cache
 from paired import COUNTED, Count, Difference, table
 from stable_cache import OPTIONS, RESULTS
 from surecut import datasets, get_metric, tune_threshold, tune_thresholds
+from surecut.sources import labels
 
 CUTS = tuple(OPTIONS)
 
@@ -157,7 +158,7 @@ def settings(part: str, only: str) -> list[Setting]:
 
 def path(setting: Setting, repetition: int) -> Path:
     measuring: tuple[Any, ...] = (
-        (Multilabel, shrinkage.scores, shrinkage.test_value, shrinkage.Linear, shrinkage.Nonlinear)
+        (labels, Multilabel, shrinkage.scores, shrinkage.test_value, shrinkage.Linear, shrinkage.Nonlinear)
         if isinstance(setting, Multilabel)
         else (Binary, repr(SPLITS), real_data)
     )

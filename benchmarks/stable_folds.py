@@ -32,6 +32,7 @@ import stable_cache
 from paired import COUNTED, Count, Difference, table
 from stable_cache import RESULTS, STABLE
 from surecut import Confusion, PlugInClassifier, get_metric
+from surecut.classifier import plug_in
 
 FOLDS = 5
 ROWS = {"covtype": 2_000, "mnist49": 1_000}
@@ -112,7 +113,7 @@ class Setting:
 
 def path(setting: Setting, repetition: int) -> Path:
     numbers = repr((FOLDS, ROWS, METRICS))
-    folder = stable_cache.folder("stable_folds", Setting, Remembered, value, numbers, real_data)
+    folder = stable_cache.folder("stable_folds", plug_in, Setting, Remembered, value, numbers, real_data)
     return folder / f"{setting.name}-{setting.model}-{repetition}.npy"
 
 
