@@ -11,10 +11,11 @@ are known, most of them none that a sigmoid or a beta calibration can follow, ag
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ def scores(data: datasets.Dataset, size: int, step_1: str, scaling: str, repetit
     model = STEP_1[step_1]().fit(X, data.train.y[training])
     result = Scores(model.probability(X_tuning), data.train.y[tuning], model.probability(X_test), data.test.y)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(kept, tuning=result.tuning, test=result.test)
+    unfinished = kept.with_name(f"{kept.stem}.{os.getpid()}.unfinished.npz")
+    np.savez(unfinished, tuning=result.tuning, test=result.test)
+    unfinished.rename(kept)  # another process must not read half of it
     return result
 
 
@@ -168,13 +171,16 @@ class Section:
             parts = pool.map(partial(self.cells_of, repetitions), *zip(*settings, strict=True))
             return [cell for part in parts for cell in part]
 
+    def scores(self, data: datasets.Dataset, size: int, repetition: int) -> Scores:
+        """The scores of one repetition, to the section's power."""
+        found = scores(data, size, self.step_1, self.scaling, repetition)
+        return replace(found, tuning=found.tuning**self.power, test=found.test**self.power)
+
     def cells_of(self, repetitions: int, name: str, size: int) -> list[Cell]:
         data = datasets.load(name)
         values: dict[str, dict[str, list[float]]] = {m: {tuner: [] for tuner in TUNERS} for m in METRICS}
         for repetition in range(repetitions):
-            found = scores(data, size, self.step_1, self.scaling, repetition)
-            tuning, test = found.tuning**self.power, found.test**self.power
-            found = Scores(tuning, found.tuning_labels, test, found.test_labels)
+            found = self.scores(data, size, repetition)
             for metric in METRICS:
                 for tuner, tune in TUNERS.items():
                     cut = tune(found.tuning_labels, found.tuning, metric)
@@ -186,6 +192,18 @@ class Section:
         for cell in cells:
             print(cell.row(), flush=True)
         return cells
+
+
+def sections(names: list[str]) -> tuple[Section, ...]:
+    """Every way of step 1; those that are slow only on the small data sets."""
+    few = [name for name in names if name != "mediamill"]
+    return (
+        Section("Logistic regression, C = 1, standardised features", "linear", "standardised", names),
+        Section("The same on raw features", "linear", "raw", names),
+        Section("The same on standardised features, scores σ(f)²", "linear", "standardised", few, power=2),
+        Section("Decision trees as step 1", "tree", "standardised", few),
+        Section("10-NN as step 1", "k-NN", "standardised", few),
+    )
 
 
 def summary(found: list[Cell]) -> str:
@@ -300,7 +318,6 @@ def main() -> None:
 
 
 def write_data(names: list[str], repetitions: int, jobs: int) -> None:
-    few = [name for name in names if name != "mediamill"]
     command = f"python benchmarks/shrinkage.py --part data --repetitions {repetitions} --data {','.join(names)}"
     text = [
         "# Shrinkage on the paper's multilabel data\n",
@@ -308,13 +325,7 @@ def write_data(names: list[str], repetitions: int, jobs: int) -> None:
         "errors. A label without positives counts 0 in macro-F and is left out of macro-AM. *shrunken* is "
         '`shrinkage="auto"`, *label-free* is `tune_expected` on the model\'s own probabilities.\n',
     ]
-    for section in (
-        Section("Logistic regression, C = 1, standardised features", "linear", "standardised", names),
-        Section("The same on raw features", "linear", "raw", names),
-        Section("The same on standardised features, scores σ(f)²", "linear", "standardised", few, power=2),
-        Section("Decision trees as step 1", "tree", "standardised", few),
-        Section("10-NN as step 1", "k-NN", "standardised", few),
-    ):
+    for section in sections(names):
         found = section.cells(repetitions, jobs)
         text += [f"## {section.title}\n", HEAD, *(cell.row() for cell in found), "", summary(found), ""]
     (RESULTS / "shrinkage.md").write_text("\n".join(text))
