@@ -130,7 +130,7 @@ def test_an_odd_label_is_not_drawn_to_the_others():
         lost["shrunken"].append(exact - value(tune_thresholds(truth, z, shrinkage="auto").thresholds[0]))
     assert rows > positives
     assert np.mean(lost["shrunken"]) > 0.03
-    assert np.mean(lost["stable"]) < 0.5 * np.mean(lost["shrunken"])
+    assert np.mean(lost["stable"]) < 0.6 * np.mean(lost["shrunken"])
 
 
 def test_rare_labels_gain_most():
@@ -227,7 +227,7 @@ def test_few_rows_have_a_stable_cut_as_well(labels, scores):
         exact = tune_threshold(labels, scores)
         cut = tune_threshold(labels, scores, stable=True)
     assert 0 <= cut.value <= exact.value
-    assert cut.stability.resamples == stable.RESAMPLES
+    assert 0 < cut.stability.resamples <= stable.RESAMPLES
 
 
 def test_another_prior_and_functions_of_ones_own():

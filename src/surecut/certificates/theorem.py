@@ -38,6 +38,11 @@ def theorem_certificate(evidence: Evidence, asked: Asked) -> Certificate:
 
 
 def _require_covered(cut: Decision) -> None:
+    if cut.stability is not None:
+        raise ValueError(
+            "Theorem 3 covers the best cut of the validation rows, and a stable cut is another one: use "
+            "method='uniform', or 'holdout' on held-out rows"
+        )
     if not isinstance(cut, Cut):
         _require_labels_covered(cut)
         return

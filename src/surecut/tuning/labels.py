@@ -15,14 +15,14 @@ from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.decisions.multilabel import MultilabelCut
-from surecut.decisions.stability import LabelStability, Stability
+from surecut.decisions.stability import LabelStability
 from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import DenseSource, label_source, no_labels
 from surecut.tuning.promised import promised_cuts
 from surecut.tuning.request import LabelOptions, MetricLike, Request
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
-from surecut.tuning.stable import Folds, settle, stable_cuts_of_labels
+from surecut.tuning.stable import Folds, PlacedCut, settle, stable_cuts_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -430,7 +430,7 @@ def _stable(
 ) -> MultilabelCut:
     """Thresholds for new rows: of each label, or of all labels' scores taken together."""
 
-    def pooled() -> tuple[float, tuple[float, float], Stability]:
+    def pooled() -> PlacedCut:
         (one,) = settle(source.pooled(), [objective], random_state, folds)
         return one.placed(source.dtype)
 

@@ -9,12 +9,15 @@ elsewhere, and what all of them have in common is a better place. It is looked f
 2. A calibrated model of the scores (`calibration`) has a best cut as well. It has less regret where the family holds
    the truth, and a lasting one where it does not.
 
-The stable cut is halfway between the two (nearer to the model where it was fitted to other labels, too), moved into a
-central range of the resampled cuts. The range is wide while nothing speaks against the place: it costs no more on the
-validation rows than what chance does, which is seen in the gain of a resample's best cut on that resample over the best
-cut of all rows. It closes around the median of the resampled cuts the more the place costs (`RANGE`), and the more
-likely it is that the model is wrong (`DOUBT`). So a jump of the population is found nearly as exactly as by the best
-cut, and where several peaks compete, the median is at one of them.
+The stable cut is halfway between the two, moved into a central range of the resampled cuts. The range is wide while
+nothing speaks against the place: it costs no more on the validation rows than what chance does, which is seen in the
+gain of a resample's best cut on that resample over the best cut of all rows. It closes around the median of the
+resampled cuts the more the place costs (`RANGE`), and the more likely it is that the model is wrong (`DOUBT`). So a
+jump of the population is found nearly as exactly as by the best cut, and where several peaks compete, the median is at
+one of them.
+
+A label among many has a second place, by a model of all labels. It is taken unless it costs noticeably more on the
+label's own rows than the label's own place (`SUPPORT`).
 
 All of it depends on the counts at each score alone: it is the same for every strictly increasing function of scores
 but for the model, which is fitted to them.
@@ -68,21 +71,29 @@ AT_ONCE = 1 << 17
 STAGES = 100
 """How often the progress bar of many labels moves."""
 
-RANGE = (1.0, 4.0), (0.05, 0.5)
+RANGE = (2.0, 6.0), (0.05, 0.5)
 """What a place costs on the rows, in units of what resamples gain by chance; and the smallest share of the resampled
 cuts on each side of the range: from 90 % of them, to their median alone."""
 
 FEW = 10.0
 """With so few rows of the rarer class a place may cost twice as much: so few say little of what chance does."""
 
-DOUBT = 0.3, 0.7
+DOUBT = 0.15, 0.4
 """From which probability that the model is wrong the range is narrower, and from which it is the median."""
 
-LEAST_WEIGHT = 0.5
-"""Of the model's cut, beside the mean of the resampled ones."""
+SUPPORT = (0.5, 2.0), (1.0, 0.0)
+"""How much more the place of all labels' model costs on a label's own rows than the label's own place, in units of what
+resamples gain by chance; and how far it is taken."""
+
+LEAST_ROWS = 8
+"""A label with fewer rows of a class has no model of its own."""
 
 LARGEST_GAINS = 0.9
 """The near-optimal thresholds lose no more than this quantile of what resamples gain by chance."""
+
+
+PlacedCut = tuple[float, tuple[float, float], Stability | None]
+"""Threshold, interval and stability of a cut."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +103,18 @@ class Resampled:
     Attributes
     ----------
     position
-        How many rows each accepts, ascending: a number between two scores where a resample has no row between them.
+        How many rows each accepts, ascending: halfway to the next row of the resample, where rows are not drawn.
     gain
         How much more each is worth on its resample than the best cut of all rows is there.
     """
 
     position: NDArray[np.float64]
     gain: NDArray[np.float64]
+
+    def in_gains(self, loss: float) -> float:
+        """A loss on the rows in units of what resamples gain by chance, in the mean."""
+        gain = float(self.gain.mean())
+        return loss / gain if gain > 0 else math.copysign(math.inf, loss) if loss else 0.0
 
     def quantile(self, share: float) -> float:
         """That of the positions which so many are not above; an actual one."""
@@ -169,9 +185,9 @@ class Settled(NamedTuple):
 
     curve: Curve
     edge: int
-    stability: Stability
+    stability: Stability | None
 
-    def placed(self, dtype: np.dtype[Any]) -> tuple[float, tuple[float, float], Stability]:
+    def placed(self, dtype: np.dtype[Any]) -> PlacedCut:
         """Threshold, interval and stability."""
         placed = rules.placed_one(self.curve.entries, self.edge, dtype)
         return placed.thresholds, (placed.lower, placed.upper), self.stability
@@ -232,15 +248,13 @@ class Model(NamedTuple):
     """Of being positive, for the rows of each entry."""
     doubt: float
     """How likely it is that the model is wrong."""
-    weight: float = LEAST_WEIGHT
-    """Of its cut, beside the mean of the resampled ones."""
 
     @classmethod
     def of(cls, entries: Entries) -> Model:
         """The model that is fitted to these rows alone."""
         calibration = calibrate(grouped(entries))
         only = np.zeros(len(entries), dtype=np.int64)
-        return cls(calibration.probability(scores_of_keys(entries.low), only), float(calibration.rejected[0]))
+        return cls(calibration.probability(scores_of_keys(entries.low), only), float(calibration.rejected_alone[0]))
 
 
 @dataclass(frozen=True)
@@ -255,29 +269,43 @@ class Place:
         cls, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1
     ) -> Place:
         """Halfway between what the resamples and what the model say, in a central range of the resampled cuts."""
-        resampled = resample(curve, rng, folds, workers)
-        if not (len(resampled.position) and math.isfinite(curve.values[curve.best])):
-            return cls(float(curve.accepted[curve.best]), resampled)
-        modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
-        position = model.weight * modelled + (1 - model.weight) * float(resampled.position.mean())
-        loss, gain = curve.loss(curve.nearest(position)), float(resampled.gain.mean())
-        cost = loss / gain if gain > 0 else (np.inf if loss > 0 else 0.0)
+        place = cls(float(curve.accepted[curve.best]), resample(curve, rng, folds, workers))
+        resampled = place.resampled
+        if not (len(resampled.gain) and math.isfinite(curve.values[curve.best])):
+            return place
+        position = place.between(curve, model, 0.5)
         rarer = max(1, min(curve.entries.rows.sum(axis=0).tolist()))
-        share = float(np.interp(cost / (1 + FEW / rarer), *RANGE))
+        cost = resampled.in_gains(curve.loss(curve.nearest(position))) / (1 + FEW / rarer)
+        share = float(np.interp(cost, *RANGE))
         share += (0.5 - share) * float(np.interp(model.doubt, DOUBT, (0.0, 1.0)))
         return cls(resampled.clipped(position, share), resampled)
 
-    def stability(self, curve: Curve, edge: int, dtype: np.dtype[Any]) -> Stability:
-        """How settled the cut at an edge is."""
+    def between(self, curve: Curve, model: Model, weight: float) -> float:
+        """A position between the mean of the resampled cuts and the cut of a model."""
+        modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
+        return weight * modelled + (1 - weight) * float(self.resampled.position.mean())
+
+    def supported(self, curve: Curve, model: Model, weight: float) -> Place:
+        """This place, or the one that a model of all labels has, as far as that costs no more on the label's rows."""
+        if not (len(self.resampled.gain) and math.isfinite(curve.values[curve.best])):
+            return self
+        other = self.between(curve, model, weight)
+        more = curve.loss(curve.nearest(other)) - curve.loss(curve.nearest(self.position))
+        share = float(np.interp(self.resampled.in_gains(more), *SUPPORT))
+        return replace(self, position=share * other + (1 - share) * self.position)
+
+    def stability(self, curve: Curve, edge: int, dtype: np.dtype[Any]) -> Stability | None:
+        """How settled the cut at an edge is; None where no resample has a cut that can be chosen."""
         resampled, best = self.resampled, curve.best
+        if not len(resampled.position):
+            return None
         chance = float(np.quantile(resampled.gain, LARGEST_GAINS)) if len(resampled.gain) else 0.0
         tolerance = max(chance, curve.loss(edge))
-        positions = [resampled.quantile(1 - level / 100) for level in LEVELS] if len(resampled.position) else []
+        positions = [resampled.quantile(1 - level / 100) for level in LEVELS]
         value = float(curve.values[best])
         return Stability(
-            resamples=RESAMPLES,
-            quantiles=tuple(curve.threshold(curve.nearest(one), dtype) for one in positions)
-            or (curve.threshold(best, dtype),) * len(LEVELS),
+            resamples=len(resampled.position),
+            quantiles=tuple(curve.threshold(curve.nearest(one), dtype) for one in positions),
             near_optimal=curve.within(edge, tolerance),
             tolerance=tolerance,
             best_value=-np.inf if value == rules.LOWEST else value,
@@ -351,21 +379,21 @@ def _next_drawn(counts: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[
 
 def stable_cuts_of_labels(
     source: LabelSource, objective: Objective, names: Sequence[Any], random_state: Any, folds: Folds | None = None
-) -> list[tuple[float, tuple[float, float], Stability] | None]:
+) -> list[PlacedCut | None]:
     """Threshold, interval and stability of each label; None where no cut can be chosen without a constraint.
 
-    The model of each label is drawn toward that of all labels, as far as they agree.
+    Each label has a place of its own, and one by a model that is drawn toward that of all labels as far as they agree.
     """
     workers = source.settings.available_cores
     blocks = source.blocks()
     groups = Groups.joined(on_each(lambda block: grouped(source.entries(block)), blocks, workers))
     calibration, seed = calibrate(groups), seed_of(random_state)
-    weights = np.maximum(LEAST_WEIGHT, shares("auto", objective.metric, groups, calibration, source.totals))
+    weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, source.totals))
 
-    def work(block: slice) -> list[tuple[float, tuple[float, float], Stability] | InfeasibleLabelError | None]:
+    def work(block: slice) -> list[PlacedCut | InfeasibleLabelError | None]:
         entries, dtype = source.entries(block), source.dtype_of(block)
         probability = calibration.probability(scores_of_keys(entries.low), entries.sample + block.start)
-        found: list[tuple[float, tuple[float, float], Stability] | InfeasibleLabelError | None] = []
+        found: list[PlacedCut | InfeasibleLabelError | None] = []
         for sample, label in enumerate(range(block.start, block.start + entries.samples)):
             part, own = slice(*entries.starts[sample : sample + 2].tolist()), entries.of_sample(sample)
             curve = Curve.of(own, objective)
@@ -374,10 +402,11 @@ def stable_cuts_of_labels(
                 reason = str(rules.infeasible(objective, own.edges, int(own.rows.sum()))) if is_unmet else ""
                 found.append(InfeasibleLabelError(names[label], reason) if is_unmet else None)
                 continue
-            model = Model(probability[part], float(calibration.rejected[label]), float(weights[label]))
-            place = Place.of(
-                curve, model, np.random.default_rng([seed, label]), None if folds is None else folds[label]
-            )
+            of_all = Model(probability[part], float(calibration.rejected_alone[label]))
+            has_model = len(weights) > 1 and own.rows.sum(axis=0).min() >= LEAST_ROWS
+            rng, of_label = np.random.default_rng([seed, label]), None if folds is None else folds[label]
+            place = Place.of(curve, Model.of(own) if has_model else of_all, rng, of_label)
+            place = place.supported(curve, of_all, float(weights[label]))
             edge = curve.nearest(place.position)
             found.append(Settled(curve, edge, place.stability(curve, edge, dtype)).placed(dtype))
         return found
