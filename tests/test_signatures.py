@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "confidence": None,
     "prior": None,
     "shrinkage": 0.0,
+    "stable": False,
     "zero_division": 0.0,
     "missing": "error",
     "unknown": "drop",
@@ -75,7 +76,18 @@ NOTHING_RANDOM = "nothing is drawn at random"
 PROMISES = "rows that depend on each other matter to promises on held-out rows: certify"
 UNWEIGHTED = "matrices and tallies promise something of rows without weights only; long tables take weights='counts'"
 COUNTED = dict.fromkeys(
-    ["metric", "average", "weights", "constraint", "confidence", "prior", "shrinkage", "zero_division", "random_state"],
+    [
+        "metric",
+        "average",
+        "weights",
+        "constraint",
+        "confidence",
+        "prior",
+        "shrinkage",
+        "stable",
+        "zero_division",
+        "random_state",
+    ],
     NO_CUT,
 )
 
@@ -86,19 +98,16 @@ ABSENT: dict[str, dict[str, str]] = {
         "groups": PROMISES,
         "zero_division": "it is for the samples average of many labels",
         "labels": ONE_LABEL,
-        "random_state": NOTHING_RANDOM,
     },
     "tune_thresholds": {
         "by": "the columns are the labels",
         "weights": UNWEIGHTED,
         "groups": PROMISES,
-        "random_state": NOTHING_RANDOM,
     },
     "tune_frame": {
         "groups": PROMISES,
         "zero_division": "a long table has no samples average",
         "labels": "the columns `by` hold them",
-        "random_state": NOTHING_RANDOM,
     },
     "tune_expected": {
         "by": "the columns are the labels",
@@ -109,6 +118,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "confidence": "nothing is promised without labels",
         "prior": "probabilities have the class balance that they were calibrated for",
         "shrinkage": "it is without bound",
+        "stable": "there are no labels to resample",
         "random_state": NOTHING_RANDOM,
     },
     "tune_tallies": {
@@ -120,7 +130,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "prior": "it is for one cut",
         "zero_division": "tallies have no samples average",
         "missing": THE_TALLYS,
-        "random_state": NOTHING_RANDOM,
     },
     "tally_frame": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
     "ScoreTally.from_scores": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
@@ -133,10 +142,12 @@ ABSENT: dict[str, dict[str, str]] = {
         "labels": "the columns of y name them",
     },
     "certify": dict.fromkeys(
-        ["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS
+        ["metric", "average", "constraint", "prior", "shrinkage", "stable", "zero_division", "labels"], THE_CUTS
     ),
     "check_drift": {
-        **dict.fromkeys(["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS),
+        **dict.fromkeys(
+            ["metric", "average", "constraint", "prior", "shrinkage", "stable", "zero_division", "labels"], THE_CUTS
+        ),
         "by": ONE_LABEL,
         "groups": "rows are compared by their counts, which need independent rows",
     },
@@ -144,13 +155,14 @@ ABSENT: dict[str, dict[str, str]] = {
         "groups": PROMISES,
         "zero_division": "a long table has no samples average",
         "labels": "the columns --by hold them",
-        "random_state": NOTHING_RANDOM,
     },
     "surecut certify": dict.fromkeys(
-        ["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS
+        ["metric", "average", "constraint", "prior", "shrinkage", "stable", "zero_division", "labels"], THE_CUTS
     ),
     "surecut check": {
-        **dict.fromkeys(["metric", "average", "constraint", "prior", "shrinkage", "zero_division", "labels"], THE_CUTS),
+        **dict.fromkeys(
+            ["metric", "average", "constraint", "prior", "shrinkage", "stable", "zero_division", "labels"], THE_CUTS
+        ),
         "groups": "rows are compared by their counts, which need independent rows",
     },
 }
@@ -281,6 +293,11 @@ CONFLICTS: list[tuple[list[str], dict[str, Any], str]] = [
     (ONE + MANY, {"shrinkage": 1, "constraint": "precision>=0.5"}, "not by smoothed ones"),
     (ONE[:3], {"shrinkage": 1, "confidence": 0.9}, "nothing to promise of a cut of smoothed labels"),
     (ONE + MANY, {"shrinkage": 1, "prior": 0.5}, "class balance"),
+    (ONE + MANY, {"stable": True, "shrinkage": "auto"}, "fits a model of the scores itself"),
+    (ONE[:3], {"stable": True, "confidence": 0.9}, "chooses its cuts from a pilot sample"),
+    (MANY, {"stable": True, "confidence": 0.9, "constraint": "recall>=0.5"}, "chooses its cuts from a pilot sample"),
+    (ONE[:1] + MANY[::2], {"stable": True, "average": "samples"}, "cannot be tuned with stable=True"),
+    (ONE + MANY, {"stable": "yes"}, "stable= must be True or False"),
     (ONE + MANY, {"shrinkage": "often"}, "shrinkage= must be a number or 'auto'"),
     (ONE + MANY, {"confidence": 1.0}, "0 < confidence < 1"),
     (ONE + MANY, {"prior": 0}, "0 < prior < 1"),

@@ -33,7 +33,6 @@ FLAGS = {
     "held_out=True": "--held-out",
     "held_out=False": "--not-held-out",
     "stable=True": "--stable",
-    "leave stable=False": "leave out --stable",
 }
 """Keywords whose values are options of their own."""
 
