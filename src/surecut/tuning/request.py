@@ -252,8 +252,8 @@ class Request:
                 raise ValueError("stable=True fits a model of the scores itself: leave shrinkage=0")
             if self.confidence is not None:
                 raise ValueError(
-                    "confidence= chooses its cuts from a pilot sample of the rows: leave out stable=True, or certify the "
-                    "stable cut on held-out rows"
+                    "confidence= chooses its cuts from a pilot sample of the rows: leave out stable=True, or certify "
+                    "the stable cut on held-out rows"
                 )
             if self.average == "samples":
                 raise ValueError(
