@@ -155,6 +155,14 @@ class TestShrinkage:
         truth, scores = random.random((200, 3)) < 0.4, random.random((200, 3))
         assert tune_thresholds(truth, scores, shrinkage=10.0).shared == {}
 
+    def test_metrics_of_both_classes_accept_many_rows_of_a_rare_label_by_right(self):
+        """Ten rows for each positive are few for balanced accuracy: its best cut accepts a share of all rows."""
+        random = np.random.default_rng(3)
+        scores = random.normal(size=(2_000, 40))
+        truth = random.random(scores.shape) < 1 / (1 + np.exp(5.5 - 0.7 * scores))
+        cut = tune_thresholds(truth, scores, metric="am", shrinkage="auto")
+        assert NOT_SEPARATED not in cut.shared.values()
+
     def test_no_theorem_covers_labels_that_took_the_shared_threshold(self):
         random = np.random.default_rng(2)
         scores = random.random((3_000, 2))

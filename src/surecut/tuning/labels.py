@@ -107,7 +107,7 @@ def tune_thresholds(
         The thresholds, the averaged value, each label's value. A label on whose rows the metric is undefined (F1
         without a positive) takes the shared threshold, that of the micro cut, and `MultilabelCut.shared` says so. With
         shrinkage so does a label whose scores do not separate its positives, if its own cut would accept ten rows or
-        more for each of them.
+        more for each of them and the metric counts no true negatives.
 
     Examples
     --------
@@ -407,6 +407,8 @@ def _shrunken(
         thresholds, intervals, shared = cuts.thresholds, cuts.intervals, None
         accepted = cuts.confusion.predicted_positives  # smoothing divides the rows' weight, and keeps its sum
         wasteful = cuts.defined & ~smoothed.separated & (accepted >= OVERPREDICTED * source.totals[:, 1])
+        if objective.metric.needs_negatives:  # one half of the rows is a fair share where true negatives count as much
+            wasteful[:] = False
         own = cuts.defined & ~wasteful
         if not own.all():
             pooled = smoothed.pooled_cut()
