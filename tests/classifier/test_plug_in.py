@@ -46,6 +46,7 @@ def expected_failures(estimator):
         PlugInClassifier(LogisticRegression()),
         PlugInClassifier(DecisionTreeClassifier(random_state=0), metric="am", cv=1 / 3, random_state=0),
         PlugInClassifier(make_pipeline(LinearSVC(random_state=0)), metric="kappa"),
+        PlugInClassifier(DecisionTreeClassifier(random_state=0), stable=True),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -455,3 +456,74 @@ def test_the_same_rows_are_drawn_unless_it_is_asked_otherwise(data):
     assert threshold(cv=1 / 3) == threshold(cv=1 / 3) == threshold(cv=1 / 3, random_state=0)
     assert threshold(cv=1 / 3) != threshold(cv=1 / 3, random_state=1)
     assert threshold(cv=5) == threshold(cv=5, random_state=1) == threshold(cv=StratifiedKFold(5))  # not shuffled
+
+
+class TestStableCuts:
+    """Where several folds tune, each has a model of its own."""
+
+    @pytest.fixture
+    def data(self):
+        return make_classification(600, weights=[0.8], flip_y=0.1, class_sep=0.4, random_state=0)
+
+    def test_a_share_and_a_fitted_model_have_the_cut_of_their_scores(self, data):
+        X, y = data
+        model = LogisticRegression().fit(X[:300], y[:300])
+        classifier = PlugInClassifier(model, cv="prefit", stable=True).fit(X[300:], y[300:])
+        expected = tune_threshold(
+            y[300:], model.predict_proba(X[300:])[:, 1], stable=True, random_state=classifier._seed()
+        )
+        assert classifier.best_threshold_ == expected.threshold
+        assert classifier.cut_.stability == expected.stability
+        assert classifier.best_score_ == expected.value <= expected.stability.best_value
+
+    def test_folds_are_resampled_whole(self, data):
+        X, y = data
+        exact = PlugInClassifier(KNeighborsClassifier(15)).fit(X, y)
+        stable = clone(exact).set_params(stable=True).fit(X, y)
+        assert stable.cut_.out_of_fold
+        assert stable.cut_.stability.best_value == exact.best_score_
+        scores = np.empty(len(y))
+        for train, tune in StratifiedKFold(5).split(X, y):
+            model = clone(exact.estimator).fit(X[train], y[train])
+            scores[tune] = model.predict_proba(X[tune])[:, 1]
+        pooled = tune_threshold(y, scores, stable=True, random_state=stable._seed())
+        assert stable.cut_.stability.best_value == pooled.stability.best_value
+        assert stable.cut_.stability.quantiles != pooled.stability.quantiles
+
+    def test_many_labels(self, data):
+        X, y = data
+        Y = np.column_stack((y, X[:, 0] > 1.5, X[:, 1] < -1.5)).astype(int)
+        classifier = PlugInClassifier(
+            OneVsRestClassifier(LogisticRegression()), average="macro", cv=3, stable=True
+        ).fit(X, Y)
+        assert classifier.cut_.stability.resamples.tolist() == [200, 200, 200]
+        again = clone(classifier).fit(X, Y)
+        assert again.thresholds_.tolist() == classifier.thresholds_.tolist()
+        micro = clone(classifier).set_params(average="micro").fit(X, Y)
+        assert len(set(micro.thresholds_)) == 1
+
+    def test_rows_without_weight_take_no_part(self, data):
+        X, y = data
+        weight = np.where(np.arange(len(y)) % 3, 1.0, 0.0)
+        classifier = PlugInClassifier(LogisticRegression(), stable=True).fit(X, y, sample_weight=weight)
+        assert classifier.cut_.rows == np.count_nonzero(weight)
+        assert classifier.cut_.stability is not None
+
+    def test_a_certificate_comes_from_other_rows(self, data):
+        X, y = data
+        classifier = PlugInClassifier(LogisticRegression(), cv=0.6, confidence=0.9, stable=True).fit(X, y)
+        assert classifier.cut_.stability is not None
+        assert classifier.cut_.confidence is None
+        assert classifier.certificate_.lower < classifier.certificate_.value
+
+    def test_another_metric_is_fitted_again(self, data):
+        X, y = data
+        classifier = PlugInClassifier(LogisticRegression(), stable=True).fit(X, y)
+        with pytest.raises(ValueError, match="a stable cut need not lie on the stored hull"):
+            classifier.retarget("f2")
+
+    @pytest.mark.parametrize("random_state", [None, 3, np.random.RandomState(0)])
+    def test_any_random_state(self, data, random_state):
+        X, y = data
+        fitted = PlugInClassifier(LogisticRegression(), stable=True, random_state=random_state).fit(X, y)
+        assert 0 < fitted.best_score_ <= fitted.cut_.stability.best_value
