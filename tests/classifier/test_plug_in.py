@@ -488,7 +488,7 @@ class TestStableCuts:
             scores[tune] = model.predict_proba(X[tune])[:, 1]
         pooled = tune_threshold(y, scores, stable=True, random_state=stable._seed())
         assert stable.cut_.stability.best_value == pooled.stability.best_value
-        assert stable.cut_.stability.quantiles != pooled.stability.quantiles
+        assert stable.cut_.stability.tolerance > pooled.stability.tolerance  # chance does more with whole folds
 
     def test_many_labels(self, data):
         X, y = data
