@@ -290,9 +290,12 @@ class Place:
         if not (len(self.resampled.gain) and math.isfinite(curve.values[curve.best])):
             return self
         other = self.between(curve, model, weight)
-        more = curve.loss(curve.nearest(other)) - curve.loss(curve.nearest(self.position))
-        share = float(np.interp(self.resampled.in_gains(more), *SUPPORT))
-        return replace(self, position=share * other + (1 - share) * self.position)
+        own_loss, other_loss = (curve.loss(curve.nearest(position)) for position in (self.position, other))
+        share = float(np.interp(self.resampled.in_gains(other_loss - own_loss), *SUPPORT))
+        position = share * other + (1 - share) * self.position
+        if curve.loss(curve.nearest(position)) > max(own_loss, other_loss):  # the two are at different peaks
+            return self
+        return replace(self, position=position)
 
     def stability(self, curve: Curve, edge: int, dtype: np.dtype[Any]) -> Stability | None:
         """How settled the cut at an edge is; None where no resample has a cut that can be chosen."""
