@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import fbeta_score, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, TimeSeriesSplit, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -527,3 +527,18 @@ class TestStableCuts:
         X, y = data
         fitted = PlugInClassifier(LogisticRegression(), stable=True, random_state=random_state).fit(X, y)
         assert 0 < fitted.best_score_ <= fitted.cut_.stability.best_value
+
+    def test_a_fold_without_weight(self, data):
+        X, y = data
+        for empty in (0, 4):
+            weight = np.ones(len(y))
+            weight[np.array_split(np.arange(len(y)), 5)[empty]] = 0
+            classifier = PlugInClassifier(LogisticRegression(), cv=KFold(5), stable=True)
+            assert classifier.fit(X, y, sample_weight=weight).cut_.stability is not None
+
+    def test_exact_cuts_draw_nothing(self, data):
+        X, y = data
+        random_state = np.random.RandomState(0)
+        PlugInClassifier(LogisticRegression(), random_state=random_state).fit(X, y)
+        assert random_state.randint(10**9) == np.random.RandomState(0).randint(10**9)
+        PlugInClassifier(LogisticRegression(), random_state=2**40).fit(X, y)

@@ -23,9 +23,9 @@ from surecut import (
 from surecut.core.kernels import has_numba
 from surecut.metrics import get_metric
 from surecut.population import FiniteDomain
-from surecut.tuning import stable
+from surecut.tuning import resampling, stable
 from surecut.tuning.labels import tune_tallies
-from surecut.tuning.stable import Folds
+from surecut.tuning.resampling import Folds
 
 
 def drawn(seed: int, size: int = 400, steepness: float = 2.0, offset: float = 1.5) -> tuple:
@@ -90,8 +90,8 @@ def test_the_mean_of_resampled_cuts_would_lose_there():
         rng = np.random.default_rng(seed)
         score = rng.integers(4, size=2000)
         positive = rng.random(2000) < np.asarray(FOUR_PEAKS.eta)[score]
-        curve = stable.Curve.known(ScoreTally.from_scores(positive, score).entries, _objective("am"))
-        lost.append(curve.loss(curve.nearest(stable.resample(curve, np.random.default_rng(0)).position.mean())))
+        curve = resampling.Curve.known(ScoreTally.from_scores(positive, score).entries, _objective("am"))
+        lost.append(curve.loss(curve.nearest(resampling.resample(curve, np.random.default_rng(0)).position.mean())))
     assert max(lost) > 0.05
 
 
@@ -227,7 +227,7 @@ def test_few_rows_have_a_stable_cut_as_well(labels, scores):
         exact = tune_threshold(labels, scores)
         cut = tune_threshold(labels, scores, stable=True)
     assert 0 <= cut.value <= exact.value
-    assert 0 < cut.stability.resamples <= stable.RESAMPLES
+    assert 0 < cut.stability.resamples <= resampling.RESAMPLES
 
 
 def test_another_prior_and_functions_of_ones_own():
@@ -241,7 +241,8 @@ def test_another_prior_and_functions_of_ones_own():
         return confusion.tp / confusion.positives - confusion.fp / confusion.negatives
 
     own, am = (tune_threshold(labels, scores, metric=metric, stable=True) for metric in (informedness, "am"))
-    assert own.threshold == am.threshold
+    lower, upper = am.stability.near_optimal
+    assert lower < own.threshold <= upper
 
 
 def test_a_metric_without_bound_keeps_the_exact_cut():
@@ -382,10 +383,10 @@ def test_folds_are_drawn_whole():
     labels, scores = drawn(11, size=600)
     fold = np.arange(600) % 2
     scores = scores + 1.5 * fold
-    curve = stable.Curve.known(ScoreTally.from_scores(labels, scores).entries, _objective("f1"))
-    one_sample = stable.resample(curve, np.random.default_rng(0)).position
+    curve = resampling.Curve.known(ScoreTally.from_scores(labels, scores).entries, _objective("f1"))
+    one_sample = resampling.resample(curve, np.random.default_rng(0)).position
     folds = Folds(scores[:, None], labels[:, None], fold)
-    whole = stable.resample(curve, np.random.default_rng(0), folds).position
+    whole = resampling.resample(curve, np.random.default_rng(0), folds).position
     assert whole.std() > 1.5 * one_sample.std()
 
 
@@ -405,3 +406,100 @@ def _objective(metric: str):
     from surecut.core.rules import Objective
 
     return Objective(get_metric(metric))
+
+
+# What an attack found
+
+
+@pytest.mark.parametrize("metric", ["gilbert", "kappa", "mcc", "f0.5"])
+def test_near_optimal_thresholds_hold_the_threshold(metric):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(5, 16))
+        labels, scores = rng.random(size) < 0.5, np.round(rng.random(size), 1)
+        labels[:2] = True, False
+        cut = tune_threshold(labels, scores, metric=metric, stable=True)
+        lower, upper = cut.stability.near_optimal
+        assert lower < cut.threshold <= upper
+        assert type(cut).from_dict(cut.to_dict()).stability == cut.stability
+
+
+@pytest.mark.parametrize(
+    ("truth", "scores"),
+    [([[1], [0]], [[0.0], [0.0]]), ([[1, 1], [0, 0]], [[0.0, 0.5], [0.0, 0.2]]), ([[0, 1], [0, 0]], np.zeros((2, 2)))],
+)
+def test_labels_without_a_stored_score(truth, scores):
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.asarray(scores, dtype=float))
+    for average in ("macro", "micro"):
+        exact, found = (tune_thresholds(truth, matrix, average=average, stable=one) for one in (False, True))
+        assert found.thresholds[0] == exact.thresholds[0]
+        assert found.value == exact.value
+
+
+@pytest.mark.parametrize("weight", [1e15, 1e140, 1e290, 1e300])
+def test_large_weights(weight):
+    labels, scores = drawn(13, size=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cut = tune_threshold(labels, scores, sample_weight=np.full(60, weight), stable=True)
+        tune_threshold([0, 1, 1], [0.3, 0.3, 0.3], sample_weight=[weight] * 3, stable=True)
+    assert cut.threshold == tune_threshold(labels, scores, sample_weight=np.ones(60) * 2, stable=True).threshold
+
+
+def test_the_scale_of_weights_does_not_matter():
+    rng = np.random.default_rng(0)
+    labels, scores = drawn(14, size=300)
+    weights = rng.exponential(size=300)
+    found = [
+        tune_threshold(labels, scores, sample_weight=weights * 2.0**scale, stable=True).threshold
+        for scale in (-60, -3, 0, 10)
+    ]
+    assert len(set(found)) == 1
+    truth, matrix = labels.reshape(-1, 3), scores.reshape(-1, 3)
+    many = [
+        tune_thresholds(truth, matrix, sample_weight=weights[:100] * 2.0**scale, stable=True).thresholds.tolist()
+        for scale in (-60, 0, 10)
+    ]
+    assert many[0] == many[1] == many[2]
+
+
+def test_a_prior_of_one_class_and_of_small_samples():
+    cut = tune_threshold([1, 1], [0.1, 0.2], metric="recall", prior=0.5, sample_weight=[1, 1], stable=True)
+    assert cut.value == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = np.arange(1, 7) / 10
+        tune_threshold([0, 0, 1, 0, 1, 0], scores, prior=0.5, constraint="recall>=0.5", stable=True)
+
+
+@pytest.mark.parametrize("random_state", ["a", 1.5, -1, True])
+def test_seeds_are_whole_numbers(random_state):
+    for is_stable in (False, True):
+        with pytest.raises(ValueError, match="random_state= must be a whole number"):
+            tune_threshold([0, 1], [0.1, 0.2], stable=is_stable, random_state=random_state)
+
+
+def test_functions_that_are_minus_infinity_or_want_whole_counts():
+    def log_positives(confusion):
+        with np.errstate(divide="ignore"):
+            return np.log(confusion.tp) - 0.05 * confusion.fp
+
+    def last_bits(confusion):
+        return np.bitwise_and(confusion.tp, 3) - 0.01 * confusion.fp
+
+    labels, scores = drawn(15, size=80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for metric in (log_positives, last_bits):
+            cut = tune_threshold(labels, scores, metric=metric, stable=True)
+            assert np.isfinite(cut.stability.tolerance)
+            assert cut.stability.tolerance < 10
+
+
+def test_one_column_is_one_label():
+    for seed in range(10):
+        labels, scores = drawn(seed, size=100)
+        one = tune_threshold(labels, scores, stable=True)
+        assert tune_thresholds(labels[:, None], scores[:, None], stable=True)[0].stability == one.stability
+        assert tune_thresholds(labels[:, None], scores[:, None], stable=True).thresholds[0] == one.threshold

@@ -176,7 +176,9 @@ class Calibration:
 def calibrate(groups: Groups) -> Calibration:
     """The calibration under which the validation rows are most likely, in the family with the larger evidence."""
     if not len(groups.scores):  # a sparse matrix without a score: there is nothing to smooth
-        return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, np.tile([1.0, 0.0], (len(groups.starts) - 1, 1)))
+        labels = len(groups.starts) - 1
+        line = np.tile([1.0, 0.0], (labels, 1))
+        return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, line, rejected_alone=np.zeros(labels))
     is_probability = groups.lowest >= 0 and groups.highest <= 1
     limits = _limits(groups, is_probability)
     margin = _margin(groups.scores, is_probability, limits)

@@ -55,8 +55,8 @@ from surecut.tuning import tune as tuning
 from surecut.tuning.hulls import LabelHulls
 from surecut.tuning.labels import tune_labels, tune_thresholds
 from surecut.tuning.request import Request
+from surecut.tuning.resampling import Folds
 from surecut.tuning.shrinkage import check_shrinkage
-from surecut.tuning.stable import Folds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -442,8 +442,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return Request.of(metric, **asked, **promised)
 
     def _seed(self) -> int:
-        """The seed of resamples."""
-        return int(check_random_state(self.random_state).randint(2**31))
+        """The seed of resamples; nothing is drawn where there are none."""
+        return int(check_random_state(self.random_state).randint(2**31)) if self.stable else 0
 
     def _folds(
         self, plan: _Splits, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None
@@ -452,8 +452,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if len(plan.splits) < 2:
             return None
         fold = np.repeat(np.arange(len(plan.splits)), [len(tune) for _, tune in plan.splits])
-        columns = scores.reshape(len(fold), -1), truth.reshape(len(fold), -1) != 0, fold
-        return Folds(*(columns if weights is None else (column[weights > 0] for column in columns)))
+        present = slice(None) if weights is None else weights > 0  # others are not among the rows that tune
+        _, fold = np.unique(fold[present], return_inverse=True)
+        many = scores.reshape(len(truth), -1)[present], truth.reshape(len(truth), -1)[present] != 0
+        return Folds(*many, fold)
 
     def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
         """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.

@@ -262,7 +262,7 @@ def tune(
         ),
     ] = False,
     missing: MISSING = MissingRows.error,
-    random_state: Annotated[int, typer.Option(help="Seed of the resamples of --stable.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Seed of the resamples of --stable.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Save the cut as JSON; with several metrics write {metric} into the name."),

@@ -37,7 +37,8 @@ def cut_of(found: Found, sample: Sample) -> Cut:
 def cut_at_edge(entries: Entries, edge: int, objective: Objective, dtype: np.dtype[Any], sample: Sample) -> Cut:
     """The cut at an edge of the entries of one sample."""
     placed = rules.placed_one(entries, edge, dtype)
-    return _cut_of(placed, float(objective.metric_values(entries.edges_at(edge, 0))), objective, sample)
+    (value,) = objective.metric_values(entries.edges_at(np.array([edge]), 0)).tolist()
+    return _cut_of(placed, value, objective, sample)
 
 
 def _cut_of(placed: Placed, value: float, objective: Objective, sample: Sample) -> Cut:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,14 +84,20 @@ class DrawnCells(NamedTuple):
         cell = np.concatenate((filled, np.repeat(filled, more[filled])))
         size = np.full(len(cell), PIECE_ROWS)
         size[: len(filled)] = (rows - PIECE_ROWS * more)[filled]
-        means = rate * np.arange(PIECE_ROWS + 1)
-        factors = np.divide.outer(means, np.arange(1, LEVELS))
-        chances = np.concatenate((np.ones((len(means), 1)), factors.cumprod(axis=1)), axis=1) * np.exp(-means)[:, None]
-        cumulated = chances.cumsum(axis=1)
-        cumulated[:, -1] = INF  # every number ends there
-        steps = np.arange(LEVELS) / LEVELS
-        guide = np.array([one.searchsorted(steps, side="right") for one in cumulated])
-        return cls(len(cell), len(filled), size, cell, np.repeat(np.arange(len(rows)), rows), cumulated, guide)
+        return cls(len(cell), len(filled), size, cell, np.repeat(np.arange(len(rows)), rows), *_poisson_tables(rate))
+
+
+@lru_cache(maxsize=16)
+def _poisson_tables(rate: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """`DrawnCells.cumulated` and `guide`; labels of one matrix have as many rows, and one rate."""
+    means = rate * np.arange(PIECE_ROWS + 1)
+    factors = np.divide.outer(means, np.arange(1, LEVELS))
+    chances = np.concatenate((np.ones((len(means), 1)), factors.cumprod(axis=1)), axis=1) * np.exp(-means)[:, None]
+    cumulated = chances.cumsum(axis=1)
+    cumulated[:, -1] = INF  # every number ends there
+    steps = np.arange(LEVELS) / LEVELS
+    guide = np.array([one.searchsorted(steps, side="right") for one in cumulated])
+    return cumulated, guide
 
 
 def draw_counts(

@@ -68,7 +68,10 @@ class Objective:
 
     def at_prior(self, confusion: Confusion) -> Confusion:
         """What metrics are evaluated at: the counts, or the rates at a prior that was given."""
-        return confusion if self.prior is None else confusion.at_prior(self.prior)
+        if self.prior is None:
+            return confusion
+        with np.errstate(invalid="ignore", divide="ignore"):  # a sample without one of the classes has no rates
+            return confusion.at_prior(self.prior)
 
     def metric_values(self, confusion: Confusion) -> NDArray[np.float64]:
         """The metric at each confusion; NaN where it is undefined."""

@@ -20,9 +20,10 @@ from surecut.sources.labels import LabelSource, TallySource, best_cuts
 from surecut.sources.matrices import DenseSource, label_source, no_labels
 from surecut.tuning.promised import promised_cuts
 from surecut.tuning.request import LabelOptions, MetricLike, Request
+from surecut.tuning.resampling import Folds
 from surecut.tuning.samples import best_samples_cut
 from surecut.tuning.smoothing import Smoothed
-from surecut.tuning.stable import Folds, PlacedCut, settle, stable_cuts_of_labels
+from surecut.tuning.stable import LabelThreshold, settle, stable_cuts_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -432,7 +433,7 @@ def _stable(
 ) -> MultilabelCut:
     """Thresholds for new rows: of each label, or of all labels' scores taken together."""
 
-    def pooled() -> PlacedCut:
+    def pooled() -> LabelThreshold:
         (one,) = settle(source.pooled(), [objective], random_state, folds)
         return one.placed(source.dtype)
 

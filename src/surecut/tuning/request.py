@@ -185,6 +185,11 @@ class Request:
             raise ValueError(f"stable= must be True or False, got {stable!r}")
         if isinstance(zero_division, str) or not math.isfinite(zero_division):
             raise ValueError(f"zero_division= must be a finite number, what a row is worth, got {zero_division!r}")
+        is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+        if random_state is not None and not (is_seed and random_state >= 0):
+            raise ValueError(
+                f"random_state= must be a whole number that is not negative, or None, got {random_state!r}"
+            )
         constraints = parse_constraints(constraint)
         request = cls(
             metrics,

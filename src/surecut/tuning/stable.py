@@ -31,18 +31,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import as_doubles
 from surecut.calibration.curves import Groups, calibrate, grouped
+from surecut.confusion import Confusion
 from surecut.core import rules
 from surecut.core.candidates import cut_at_edge
-from surecut.core.draws import Draw, bin_starts, counts_drawn
-from surecut.core.entries import Entries, both_classes, constant
-from surecut.core.keys import ordered_keys, scores_of_keys
+from surecut.core.entries import Entries, both_classes
+from surecut.core.keys import scores_of_keys
 from surecut.core.search import InfeasibleLabelError, refined, resolved, search
 from surecut.core.settings import settings
 from surecut.core.threads import on_each
 from surecut.decisions.stability import LEVELS, Stability
 from surecut.progress import shown
+from surecut.tuning.resampling import Curve, Folds, ResampledCuts, resample
 from surecut.tuning.shrinkage import shares
 
 if TYPE_CHECKING:
@@ -57,16 +57,11 @@ if TYPE_CHECKING:
     from surecut.tuning.request import Request
     from surecut.tuning.tune import RowsToTune
 
-RESAMPLES = 200
-
 TALLIED = 1 << 17
 """Of no more rows, every distinct score is known to the resamples: the cut is the same wherever the rows are."""
 
 RANGES = 1 << 12
 """Of more rows, at most one in so many share a range of scores."""
-
-AT_ONCE = 1 << 17
-"""Counts of resamples that are drawn at once, by one thread, with random numbers of their own."""
 
 STAGES = 100
 """How often the progress bar of many labels moves."""
@@ -75,7 +70,7 @@ RANGE = (2.0, 6.0), (0.05, 0.5)
 """What a place costs on the rows, in units of what resamples gain by chance; and the smallest share of the resampled
 cuts on each side of the range: from 90 % of them, to their median alone."""
 
-FEW = 10.0
+FEW_ROWS = 10.0
 """With so few rows of the rarer class a place may cost twice as much: so few say little of what chance does."""
 
 DOUBT = 0.15, 0.4
@@ -92,92 +87,8 @@ LARGEST_GAINS = 0.9
 """The near-optimal thresholds lose no more than this quantile of what resamples gain by chance."""
 
 
-PlacedCut = tuple[float, tuple[float, float], Stability | None]
+LabelThreshold = tuple[float, tuple[float, float], Stability | None]
 """Threshold, interval and stability of a cut."""
-
-
-@dataclass(frozen=True)
-class Resampled:
-    """The best cuts of resamples, and what they gain on those resamples.
-
-    Attributes
-    ----------
-    position
-        How many rows each accepts, ascending: halfway to the next row of the resample, where rows are not drawn.
-    gain
-        How much more each is worth on its resample than the best cut of all rows is there.
-    """
-
-    position: NDArray[np.float64]
-    gain: NDArray[np.float64]
-
-    def in_gains(self, loss: float) -> float:
-        """A loss on the rows in units of what resamples gain by chance, in the mean."""
-        gain = float(self.gain.mean())
-        return loss / gain if gain > 0 else math.copysign(math.inf, loss) if loss else 0.0
-
-    def quantile(self, share: float) -> float:
-        """That of the positions which so many are not above; an actual one."""
-        return float(self.position[max(0, math.ceil(share * len(self.position)) - 1)])
-
-    def clipped(self, position: float, share: float) -> float:
-        """The nearest position that leaves at least such a share of the cuts on each side."""
-        last = len(self.position) - 1
-        leaves = min(math.floor(share * last), last // 2)
-        return min(max(position, float(self.position[leaves])), float(self.position[last - leaves]))
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The edges of one sample's entries: what each accepts, and is worth."""
-
-    entries: Entries
-    objective: Objective
-    best: int
-    values: NDArray[np.float64]
-    accepted: NDArray[np.float64]
-    """Numbers of rows."""
-
-    @classmethod
-    def known(cls, entries: Entries, objective: Objective) -> Curve:
-        """Of entries that have a cut which can be chosen."""
-        curve = cls.of(entries, objective)
-        assert curve is not None
-        return curve
-
-    @classmethod
-    def of(cls, entries: Entries, objective: Objective) -> Curve | None:
-        """None where no cut can be chosen."""
-        verdict = rules.judge(entries, objective)
-        if not verdict.best[0] > -np.inf:
-            return None
-        accepted = np.concatenate(([0.0], np.cumsum(both_classes(entries.rows))))
-        return cls(entries, objective, int(verdict.winner[0]), objective.values(entries.edges), accepted)
-
-    def nearest(self, position: float) -> int:
-        """The edge that accepts about so many rows, among those that can be chosen; the higher of two."""
-        distance = np.where(self.values > -np.inf, np.abs(self.accepted - position), np.inf)
-        return int(distance.argmin())
-
-    def loss(self, edge: int) -> float:
-        """By how much an edge is worth less than the best one."""
-        with np.errstate(invalid="ignore"):
-            return max(0.0, float(np.nan_to_num(self.values[self.best] - self.values[edge], nan=0.0, posinf=np.inf)))
-
-    def threshold(self, edge: int, dtype: np.dtype[Any]) -> float:
-        """Where the threshold of an edge is put."""
-        return float(rules.placed_one(self.entries, edge, dtype).thresholds)
-
-    def within(self, edge: int, tolerance: float) -> tuple[float, float]:
-        """(lower, upper]: the thresholds around an edge that lose at most so much."""
-        entries, floor = self.entries, self.values[self.best] - tolerance
-        below = np.flatnonzero(~(self.values >= floor))
-        where = int(np.searchsorted(below, edge))
-        first = int(below[where - 1]) + 1 if where else 0
-        last = int(below[where]) - 1 if where < len(below) else len(entries)
-        ends = scores_of_keys(np.array([entries.high[min(last, len(entries) - 1)], entries.low[max(first, 1) - 1]]))
-        lower, upper = ends.tolist()
-        return -np.inf if last == len(entries) else lower, np.inf if first == 0 else upper
 
 
 class Settled(NamedTuple):
@@ -187,7 +98,7 @@ class Settled(NamedTuple):
     edge: int
     stability: Stability | None
 
-    def placed(self, dtype: np.dtype[Any]) -> PlacedCut:
+    def placed(self, dtype: np.dtype[Any]) -> LabelThreshold:
         """Threshold, interval and stability."""
         placed = rules.placed_one(self.curve.entries, self.edge, dtype)
         return placed.thresholds, (placed.lower, placed.upper), self.stability
@@ -230,15 +141,26 @@ def _resampled_entries(source: Source, entries: Entries) -> Entries:
 
 def _settled(source: Source, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None) -> Settled:
     entries, objective = curve.entries, curve.objective
-    place = Place.of(curve, model, rng, folds, settings().available_cores)
-    edge = curve.nearest(place.position)
+    target = Target.of(curve, model, rng, folds, settings().available_cores)
+    edge = curve.nearest(target.position)
     while source.refines and not (exact := entries.exact[max(0, edge - 1) : edge + 1]).all():
         beside = np.zeros(len(entries), dtype=bool)
         beside[max(0, edge - 1) : edge + 1] = ~exact
         entries = refined(source, entries, beside)
         curve = Curve.known(entries, objective)
-        edge = curve.nearest(place.position)
-    return Settled(curve, edge, place.stability(curve, edge, source.dtype))
+        edge = curve.nearest(target.position)
+    return Settled(curve, edge, target.stability(curve, edge, source.dtype))
+
+
+def in_rows(entries: Entries, totals: NDArray[Any], rows: int) -> Entries:
+    """Entries with weights that add up to so many rows, if the weights with these totals do.
+
+    A model is fitted to as many rows as there are, whatever the size of their weights.
+    """
+    if not entries.weighted:
+        return entries
+    largest = totals.max()
+    return replace(entries, weight=entries.weight / largest * (rows / (totals / largest).sum()))  # sums may overflow
 
 
 class Model(NamedTuple):
@@ -252,30 +174,30 @@ class Model(NamedTuple):
     @classmethod
     def of(cls, entries: Entries) -> Model:
         """The model that is fitted to these rows alone."""
-        calibration = calibrate(grouped(entries))
+        calibration = calibrate(grouped(in_rows(entries, entries.totals - entries.absent, int(entries.rows.sum()))))
         only = np.zeros(len(entries), dtype=np.int64)
         return cls(calibration.probability(scores_of_keys(entries.low), only), float(calibration.rejected_alone[0]))
 
 
 @dataclass(frozen=True)
-class Place:
+class Target:
     """Where the stable cut of a sample is, as a number of rows, and the resampled cuts."""
 
     position: float
-    resampled: Resampled
+    resampled: ResampledCuts
 
     @classmethod
     def of(
         cls, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1
-    ) -> Place:
+    ) -> Target:
         """Halfway between what the resamples and what the model say, in a central range of the resampled cuts."""
-        place = cls(float(curve.accepted[curve.best]), resample(curve, rng, folds, workers))
-        resampled = place.resampled
+        start = cls(float(curve.accepted[curve.best]), resample(curve, rng, folds, workers))
+        resampled = start.resampled
         if not (len(resampled.gain) and math.isfinite(curve.values[curve.best])):
-            return place
-        position = place.between(curve, model, 0.5)
+            return start
+        position = start.between(curve, model, 0.5)
         rarer = max(1, min(curve.entries.rows.sum(axis=0).tolist()))
-        cost = resampled.in_gains(curve.loss(curve.nearest(position))) / (1 + FEW / rarer)
+        cost = resampled.in_gains(curve.loss(curve.nearest(position))) / (1 + FEW_ROWS / rarer)
         share = float(np.interp(cost, *RANGE))
         share += (0.5 - share) * float(np.interp(model.doubt, DOUBT, (0.0, 1.0)))
         return cls(resampled.clipped(position, share), resampled)
@@ -285,7 +207,7 @@ class Place:
         modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
         return weight * modelled + (1 - weight) * float(self.resampled.position.mean())
 
-    def supported(self, curve: Curve, model: Model, weight: float) -> Place:
+    def supported(self, curve: Curve, model: Model, weight: float) -> Target:
         """This place, or the one that a model of all labels has, as far as that costs no more on the label's rows."""
         if not (len(self.resampled.gain) and math.isfinite(curve.values[curve.best])):
             return self
@@ -321,82 +243,38 @@ def _best_of_model(curve: Curve, probability: NDArray[np.float64]) -> int:
     entries = curve.entries
     expected = np.column_stack((1 - probability, probability)) * both_classes(entries.weight)[:, None]
     modelled = Entries.scores(entries.low, entries.rows, expected, absent=entries.absent.astype(float))
-    values = curve.objective.metric_values(modelled.edges)
+    confusion, in_counts = modelled.edges, not entries.in_floats and not curve.objective.can_be_bounded
+    if in_counts:  # a function of one's own may want whole numbers
+        cells = (confusion.tp, confusion.fp, confusion.fn, confusion.tn)
+        confusion = Confusion(*(np.rint(cell).astype(np.int64) for cell in cells))
+    values = curve.objective.metric_values(confusion)
     values = np.where((curve.values > -np.inf) & ~np.isnan(values), values, -np.inf)
-    return int(rules.first_best(values, curve.objective.rounding(entries.totals, True)))
-
-
-def resample(curve: Curve, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1) -> Resampled:
-    """The best cut of each of some resamples of the rows; where the metric is undefined on one, it is left out.
-
-    Weighted rows come with the mean weight of their bin and class. Rows without a score stay as they are.
-    """
-    entries, objective = curve.entries, curve.objective
-    starts = bin_starts(entries.rows, [curve.best])
-    rows = np.add.reduceat(entries.rows, starts, axis=0)
-    mean = np.add.reduceat(entries.weight, starts, axis=0) / np.maximum(rows, 1) if entries.weighted else None
-    above = np.concatenate(([0.0], np.cumsum(both_classes(rows))))
-    here = int(np.searchsorted(starts, curve.best))
-    draw, bins = counts_drawn(rows) if folds is None else folds.drawn(entries, starts), len(rows)
-    keys = constant(np.uint64(0), RESAMPLES * bins)  # bins are as good as scores here
-
-    def work(chunk: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        size, seed = chunk
-        counts = draw(np.random.default_rng(seed), size)
-        flat = counts.reshape(-1, 2)
-        weight = flat if mean is None else (counts * mean).reshape(-1, 2)
-        of_all = keys[: len(flat)]
-        absent = np.repeat(entries.absent, size, axis=0)
-        drawn = Entries.scores(of_all, flat, weight, starts=np.arange(size + 1) * bins, absent=absent)
-        verdict = rules.judge(drawn, objective)
-        kept = np.flatnonzero(verdict.best > -np.inf)
-        first = verdict.winner[kept] - drawn.edge_starts[:-1][kept]
-        there = objective.values(drawn.edges_at(drawn.edge_starts[:-1] + here, np.arange(size)))[kept]
-        with np.errstate(invalid="ignore"):
-            gain = verdict.best[kept] - there
-        last = _next_drawn(counts[kept], first)
-        return (above[first] + above[last]) / 2, gain[np.isfinite(gain)]
-
-    at_once = max(1, AT_ONCE // (2 * bins))
-    sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
-    chunks = list(zip(sizes, rng.integers(2**63, size=len(sizes)).tolist(), strict=True))
-    positions, gains = zip(*on_each(work, chunks, workers), strict=True)
-    return Resampled(np.sort(np.concatenate(positions)), np.maximum(np.concatenate(gains), 0.0))
-
-
-def _next_drawn(counts: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The lowest edge of each resample that predicts what one of its edges predicts: above the next bin with a row.
-
-    >>> counts = np.array([[[1, 0], [0, 0], [0, 0], [0, 2]]])
-    >>> _next_drawn(counts, np.array([1])), _next_drawn(counts, np.array([4]))
-    (array([3]), array([4]))
-    """
-    bins = counts.shape[1]
-    found = edges.copy()
-    for i, (edge, own) in enumerate(zip(edges.tolist(), counts, strict=True)):
-        while edge < bins and not (own[edge, 0] or own[edge, 1]):
-            edge += 1
-        found[i] = edge
-    return found
+    return int(rules.first_best(values, curve.objective.rounding(entries.totals, not in_counts)))
 
 
 def stable_cuts_of_labels(
     source: LabelSource, objective: Objective, names: Sequence[Any], random_state: Any, folds: Folds | None = None
-) -> list[PlacedCut | None]:
+) -> list[LabelThreshold | None]:
     """Threshold, interval and stability of each label; None where no cut can be chosen without a constraint.
 
     Each label has a place of its own, and one by a model that is drawn toward that of all labels as far as they agree.
     """
     workers = source.settings.available_cores
     blocks = source.blocks()
-    groups = Groups.joined(on_each(lambda block: grouped(source.entries(block)), blocks, workers))
+    totals = source.totals
+    rows = int(np.broadcast_to(source.rows, len(totals)).sum())
+    groups = Groups.joined(
+        on_each(lambda block: grouped(in_rows(source.entries(block), totals, rows)), blocks, workers)
+    )
     calibration, seed = calibrate(groups), seed_of(random_state)
-    weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, source.totals))
+    # A share of the labels' model that is worth trusting in smoothed labels; never less than a label's own model has
+    scaled = totals / totals.max() * (rows / (totals / totals.max()).sum()) if source.weighted else totals
+    weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, scaled))
 
-    def work(block: slice) -> list[PlacedCut | InfeasibleLabelError | None]:
+    def work(block: slice) -> list[LabelThreshold | InfeasibleLabelError | None]:
         entries, dtype = source.entries(block), source.dtype_of(block)
         probability = calibration.probability(scores_of_keys(entries.low), entries.sample + block.start)
-        found: list[PlacedCut | InfeasibleLabelError | None] = []
+        found: list[LabelThreshold | InfeasibleLabelError | None] = []
         for sample, label in enumerate(range(block.start, block.start + entries.samples)):
             part, own = slice(*entries.starts[sample : sample + 2].tolist()), entries.of_sample(sample)
             curve = Curve.of(own, objective)
@@ -408,10 +286,11 @@ def stable_cuts_of_labels(
             of_all = Model(probability[part], float(calibration.rejected_alone[label]))
             has_model = len(weights) > 1 and own.rows.sum(axis=0).min() >= LEAST_ROWS
             rng, of_label = np.random.default_rng([seed, label]), None if folds is None else folds[label]
-            place = Place.of(curve, Model.of(own) if has_model else of_all, rng, of_label)
-            place = place.supported(curve, of_all, float(weights[label]))
-            edge = curve.nearest(place.position)
-            found.append(Settled(curve, edge, place.stability(curve, edge, dtype)).placed(dtype))
+            target = Target.of(curve, Model.of(own) if has_model else of_all, rng, of_label)
+            if len(weights) > 1:
+                target = target.supported(curve, of_all, float(weights[label]))
+            edge = curve.nearest(target.position)
+            found.append(Settled(curve, edge, target.stability(curve, edge, dtype)).placed(dtype))
         return found
 
     size = max(1, len(blocks) // STAGES)
@@ -425,40 +304,3 @@ def stable_cuts_of_labels(
     if errors := [one for one in every if isinstance(one, InfeasibleLabelError)]:
         raise InfeasibleLabelError(errors[0].label, errors[0].reason, len(errors))
     return [None if isinstance(one, InfeasibleLabelError) else one for one in every]
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Rows whose scores come from several models, one for each fold; a column for each label."""
-
-    scores: NDArray[Any]
-    is_positive: NDArray[np.bool_]
-    fold: NDArray[np.int64]
-
-    def __getitem__(self, label: int) -> Folds:
-        """Those of one label."""
-        return Folds(self.scores[:, [label]], self.is_positive[:, [label]], self.fold)
-
-    def drawn(self, entries: Entries, starts: NDArray[np.intp]) -> Draw:
-        """As many folds as there are, drawn with replacement, and of each of them as many rows as it has.
-
-        What several models have in common is less than what their rows have in common: as if the pooled rows were one
-        sample, resamples would be too much alike.
-        """
-        keys = ordered_keys(as_doubles(self.scores))
-        bins = len(entries) - np.searchsorted(entries.high[::-1], keys, side="left") - 1
-        bins = np.searchsorted(starts, bins, side="right") - 1
-        number = int(self.fold.max()) + 1
-        cell = 2 * bins + self.is_positive + (2 * len(starts) * self.fold)[:, None]
-        rows = np.bincount(cell.ravel(), minlength=number * 2 * len(starts)).reshape(number, -1)
-        sizes = rows.sum(axis=1)
-        shares = rows / sizes[:, None]
-
-        def draw(rng: np.random.Generator, size: int) -> NDArray[Any]:
-            times = rng.multinomial(number, np.full(number, 1 / number), size=size)
-            counts = np.zeros((size, rows.shape[1]), dtype=np.int64)
-            for of_fold, share, one in zip(times.T, shares, sizes.tolist(), strict=True):
-                counts += rng.multinomial(of_fold * one, share)
-            return counts.reshape(size, len(starts), 2)
-
-        return draw

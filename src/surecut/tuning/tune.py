@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.sample import Sample
     from surecut.tuning.request import Request
-    from surecut.tuning.stable import Folds
+    from surecut.tuning.resampling import Folds
 
 
 RANGES = 1 << 12
