@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from surecut.core.rules import Objective, Placed, Verdict
 
 
+RANGES = 1 << 12
+"""Of more rows than are looked at score by score, at most one in so many share a range of scores."""
+
+
 class Source(Protocol):
     """Where rows are. A source serves one search; `count` is called first."""
 

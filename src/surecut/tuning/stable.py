@@ -37,7 +37,7 @@ from surecut.core import rules
 from surecut.core.candidates import cut_at_edge
 from surecut.core.entries import Entries, both_classes
 from surecut.core.keys import scores_of_keys
-from surecut.core.search import InfeasibleLabelError, refined, resolved, search
+from surecut.core.search import RANGES, InfeasibleLabelError, refined, resolved, search
 from surecut.core.settings import settings
 from surecut.core.threads import on_each
 from surecut.decisions.stability import LEVELS, Stability
@@ -60,9 +60,6 @@ if TYPE_CHECKING:
 TALLIED = 1 << 17
 """Of no more rows, every distinct score is known to the resamples: the cut is the same wherever the rows are."""
 
-RANGES = 1 << 12
-"""Of more rows, at most one in so many share a range of scores."""
-
 STAGES = 100
 """How often the progress bar of many labels moves."""
 
@@ -81,7 +78,7 @@ SUPPORT = (0.5, 2.0), (1.0, 0.0)
 resamples gain by chance; and how far it is taken."""
 
 LEAST_ROWS = 8
-"""A label with fewer rows of a class has no model of its own."""
+"""A label with fewer rows of a class has no model of its own: a curve of so few rows is hardly more than its prior."""
 
 LARGEST_GAINS = 0.9
 """The near-optimal thresholds lose no more than this quantile of what resamples gain by chance."""
@@ -118,10 +115,9 @@ def settle(
     """The stable cut of the only sample of a source for each objective, with exact ends on both sides."""
     entries = _resampled_entries(source, search(source, objectives)[0].entries)
     model = Model.of(entries)
-    seed = seed_of(random_state)
+    seed = [seed_of(random_state), 0]  # those of the first of many labels
     return [
-        _settled(source, Curve.known(entries, one), model, np.random.default_rng([seed, 0]), folds)
-        for one in objectives
+        _settled(source, Curve.known(entries, one), model, np.random.default_rng(seed), folds) for one in objectives
     ]
 
 
@@ -271,17 +267,19 @@ def stable_cuts_of_labels(
     scaled = totals / totals.max() * (rows / (totals / totals.max()).sum()) if source.weighted else totals
     weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, scaled))
 
-    def work(block: slice) -> list[LabelThreshold | InfeasibleLabelError | None]:
+    def work(block: slice) -> tuple[list[LabelThreshold | None], list[InfeasibleLabelError]]:
         entries, dtype = source.entries(block), source.dtype_of(block)
         probability = calibration.probability(scores_of_keys(entries.low), entries.sample + block.start)
-        found: list[LabelThreshold | InfeasibleLabelError | None] = []
+        found: list[LabelThreshold | None] = []
+        errors: list[InfeasibleLabelError] = []
         for sample, label in enumerate(range(block.start, block.start + entries.samples)):
             part, own = slice(*entries.starts[sample : sample + 2].tolist()), entries.of_sample(sample)
             curve = Curve.of(own, objective)
             if curve is None:
-                is_unmet = objective.constraints and objective.has_classes(own.totals)[0]
-                reason = str(rules.infeasible(objective, own.edges, int(own.rows.sum()))) if is_unmet else ""
-                found.append(InfeasibleLabelError(names[label], reason) if is_unmet else None)
+                found.append(None)
+                if objective.constraints and objective.has_classes(own.totals)[0]:
+                    reason = str(rules.infeasible(objective, own.edges, int(own.rows.sum())))
+                    errors.append(InfeasibleLabelError(names[label], reason))
                 continue
             of_all = Model(probability[part], float(calibration.rejected_alone[label]))
             has_model = len(weights) > 1 and own.rows.sum(axis=0).min() >= LEAST_ROWS
@@ -291,16 +289,15 @@ def stable_cuts_of_labels(
                 target = target.supported(curve, of_all, float(weights[label]))
             edge = curve.nearest(target.position)
             found.append(Settled(curve, edge, target.stability(curve, edge, dtype)).placed(dtype))
-        return found
+        return found, errors
 
     size = max(1, len(blocks) // STAGES)
     stages = [blocks[first : first + size] for first in range(0, len(blocks), size)]
-    every = [
-        one
+    parts = [
+        part
         for stage in shown(stages, "resampling labels", len(blocks), size=len)
         for part in on_each(work, stage, workers)
-        for one in part
     ]
-    if errors := [one for one in every if isinstance(one, InfeasibleLabelError)]:
+    if errors := [error for _, of_block in parts for error in of_block]:
         raise InfeasibleLabelError(errors[0].label, errors[0].reason, len(errors))
-    return [None if isinstance(one, InfeasibleLabelError) else one for one in every]
+    return [cut for of_block, _ in parts for cut in of_block]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from surecut.core.candidates import cut_of
 from surecut.core.memory import Counted
-from surecut.core.search import Source, resolved, search
+from surecut.core.search import RANGES, Source, resolved, search
 from surecut.core.tally import CoarseTally, ScoreTally
 from surecut.sample import checksum_of
 from surecut.tuning.promised import promised_cut
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from surecut.sample import Sample
     from surecut.tuning.request import Request
     from surecut.tuning.resampling import Folds
-
-
-RANGES = 1 << 12
-"""Of so many rows as do not fit in memory, at most one in so many share a range of scores."""
 
 
 class RowsToTune(Source, Protocol):
