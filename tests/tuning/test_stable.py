@@ -503,3 +503,11 @@ def test_one_column_is_one_label():
         one = tune_threshold(labels, scores, stable=True)
         assert tune_thresholds(labels[:, None], scores[:, None], stable=True)[0].stability == one.stability
         assert tune_thresholds(labels[:, None], scores[:, None], stable=True).thresholds[0] == one.threshold
+
+
+def test_the_median_is_one_of_the_resampled_cuts():
+    """Half of the resamples choose one peak and half another: between the two is a valley."""
+    for size in (1, 2, 3, 4, 200, 201):
+        position = np.where(np.arange(size) < size / 2, 10.0, 90.0)
+        found = resampling.ResampledCuts(position, np.zeros(size)).clipped(50.0, 0.5)
+        assert found in position

@@ -107,8 +107,11 @@ class ResampledCuts:
     def clipped(self, position: float, share: float) -> float:
         """The nearest position that leaves at least such a share of the cuts on each side."""
         last = len(self.position) - 1
-        leaves = min(math.floor(share * last), last // 2)
-        return min(max(position, float(self.position[leaves])), float(self.position[last - leaves]))
+        low = math.floor(share * last)
+        high = last - low
+        if high - low <= 1:  # one cut, the median: two neighbours in this order may be at different peaks
+            high = low = last // 2
+        return min(max(position, float(self.position[low])), float(self.position[high]))
 
 
 def resample(curve: Curve, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1) -> ResampledCuts:
