@@ -153,10 +153,13 @@ def in_rows(entries: Entries, totals: NDArray[Any], rows: int) -> Entries:
 
     A model is fitted to as many rows as there are, whatever the size of their weights.
     """
-    if not entries.weighted:
-        return entries
+    return replace(entries, weight=_scaled(entries.weight, totals, rows)) if entries.weighted else entries
+
+
+def _scaled(weight: NDArray[Any], totals: NDArray[Any], rows: int) -> NDArray[np.float64]:
+    """Weights in units in which these totals add up to so many rows."""
     largest = totals.max()
-    return replace(entries, weight=entries.weight / largest * (rows / (totals / largest).sum()))  # sums may overflow
+    return np.asarray(weight / largest * (rows / (totals / largest).sum()))  # the sum itself may overflow
 
 
 class Model(NamedTuple):
@@ -263,9 +266,9 @@ def stable_cuts_of_labels(
         on_each(lambda block: grouped(in_rows(source.entries(block), totals, rows)), blocks, workers)
     )
     calibration, seed = calibrate(groups), seed_of(random_state)
-    # A share of the labels' model that is worth trusting in smoothed labels; never less than a label's own model has
-    scaled = totals / totals.max() * (rows / (totals / totals.max()).sum()) if source.weighted else totals
-    weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, scaled))
+    # As much of the labels' model as shrinkage would take; never less than a label takes of a model of its own
+    counted = _scaled(totals, totals, rows) if source.weighted else totals
+    weights = np.maximum(0.5, shares("auto", objective.metric, groups, calibration, counted))
 
     def work(block: slice) -> tuple[list[LabelThreshold | None], list[InfeasibleLabelError]]:
         entries, dtype = source.entries(block), source.dtype_of(block)
