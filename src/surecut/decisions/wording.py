@@ -96,7 +96,7 @@ def best_text(cut: Cut) -> str:
     if cut.stability is None:
         return ""
     best = cut.stability.best_threshold
-    if math.isclose(cut.value, cut.stability.best_value, rel_tol=1e-9, abs_tol=1e-12):
+    if cut.value >= cut.stability.best_value or cut.threshold == cut.stability.best_threshold:
         return "no threshold is better here"
     which = "predicting nothing" if best == math.inf else f"{best:.4g}"
     return f"the best here, {which}, reaches {cut.stability.best_value:.4f}"
