@@ -78,7 +78,8 @@ SUPPORT = (0.5, 2.0), (1.0, 0.0)
 resamples gain by chance; and how far it is taken."""
 
 LEAST_ROWS = 8
-"""A label with fewer rows of a class has no model of its own: a curve of so few rows is hardly more than its prior."""
+"""A label with fewer rows of a class has no model of its own, and takes the place of all labels' model: a curve of so
+few rows is hardly more than its prior, and their resamples do not tell what chance does."""
 
 LARGEST_GAINS = 0.9
 """The near-optimal thresholds lose no more than this quantile of what resamples gain by chance."""
@@ -206,11 +207,17 @@ class Target:
         modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
         return weight * modelled + (1 - weight) * float(self.resampled.position.mean())
 
-    def supported(self, curve: Curve, model: Model, weight: float) -> Target:
-        """This place, or the one that a model of all labels has, as far as that costs no more on the label's rows."""
+    def supported(self, curve: Curve, model: Model, weight: float, may_object: bool) -> Target:
+        """This place, or the one that a model of all labels has, as far as that costs no more on the label's rows.
+
+        A label with few rows of a class may not object: all resamples of a single positive have the same best cut, as
+        if it were settled.
+        """
         if not (len(self.resampled.gain) and math.isfinite(curve.values[curve.best])):
             return self
         other = self.between(curve, model, weight)
+        if not may_object:
+            return replace(self, position=other)
         own_loss, other_loss = (curve.loss(curve.nearest(position)) for position in (self.position, other))
         share = float(np.interp(self.resampled.in_gains(other_loss - own_loss), *SUPPORT))
         position = share * other + (1 - share) * self.position
@@ -289,7 +296,7 @@ def stable_cuts_of_labels(
             rng, of_label = np.random.default_rng([seed, label]), None if folds is None else folds[label]
             target = Target.of(curve, Model.of(own) if has_model else of_all, rng, of_label)
             if len(weights) > 1:
-                target = target.supported(curve, of_all, float(weights[label]))
+                target = target.supported(curve, of_all, float(weights[label]), has_model)
             edge = curve.nearest(target.position)
             found.append(Settled(curve, edge, target.stability(curve, edge, dtype)).placed(dtype))
         return found, errors
