@@ -78,9 +78,10 @@ def tune_threshold(
         κ, the prior strength of a calibrated model of the scores, in equivalent positives, for samples with few
         positives: 0 tunes on these rows alone, ``"auto"`` finds κ and the model from them. See `tune_thresholds`.
     stable
-        Whether the cut is for new rows: settled between the best cuts of resamples and that of a calibrated model, it
-        has about half the regret of the best cut of these rows, which is what False gives. `Cut.value` is what it is
-        worth on these rows, and `Cut.stability` how settled it is. See "Stable cuts" in the documentation.
+        Whether the cut is for new rows: settled between the best cuts of resamples and that of a calibrated model.
+        Where the metric's curve is smooth it has about half the regret of the best cut of these rows, which is what
+        False gives. `Cut.value` is what it is worth on these rows, and `Cut.stability` how settled it is. See "Stable
+        cuts" in the documentation.
     missing
         What to do with rows without a label, a score or a weight (NaN, None, NA): ``"error"``, or ``"drop"``, which
         warns how many were dropped.
