@@ -90,7 +90,7 @@ def test_the_mean_of_resampled_cuts_would_lose_there():
         rng = np.random.default_rng(seed)
         score = rng.integers(4, size=2000)
         positive = rng.random(2000) < np.asarray(FOUR_PEAKS.eta)[score]
-        curve = resampling.Curve.known(ScoreTally.from_scores(positive, score).entries, _objective("am"))
+        curve = resampling.EdgeCurve.known(ScoreTally.from_scores(positive, score).entries, _objective("am"))
         lost.append(curve.loss(curve.nearest(resampling.resample(curve, np.random.default_rng(0)).position.mean())))
     assert max(lost) > 0.05
 
@@ -383,7 +383,7 @@ def test_folds_are_drawn_whole():
     labels, scores = drawn(11, size=600)
     fold = np.arange(600) % 2
     scores = scores + 1.5 * fold
-    curve = resampling.Curve.known(ScoreTally.from_scores(labels, scores).entries, _objective("f1"))
+    curve = resampling.EdgeCurve.known(ScoreTally.from_scores(labels, scores).entries, _objective("f1"))
     one_sample = resampling.resample(curve, np.random.default_rng(0)).position
     folds = Folds(scores[:, None], labels[:, None], fold)
     whole = resampling.resample(curve, np.random.default_rng(0), folds).position

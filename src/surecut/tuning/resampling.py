@@ -27,7 +27,7 @@ AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
-class Curve:
+class EdgeCurve:
     """The edges of one sample's entries: what each accepts, and is worth."""
 
     entries: Entries
@@ -38,14 +38,14 @@ class Curve:
     """Numbers of rows."""
 
     @classmethod
-    def known(cls, entries: Entries, objective: Objective) -> Curve:
+    def known(cls, entries: Entries, objective: Objective) -> EdgeCurve:
         """Of entries that have a cut which can be chosen."""
         curve = cls.of(entries, objective)
         assert curve is not None
         return curve
 
     @classmethod
-    def of(cls, entries: Entries, objective: Objective) -> Curve | None:
+    def of(cls, entries: Entries, objective: Objective) -> EdgeCurve | None:
         """None where no cut can be chosen."""
         verdict = rules.judge(entries, objective)
         if not verdict.best[0] > -np.inf:
@@ -95,6 +95,10 @@ class ResampledCuts:
     position: NDArray[np.float64]
     gain: NDArray[np.float64]
 
+    def tell_of(self, curve: EdgeCurve) -> bool:
+        """Whether losses on a curve can be compared with gains: there are some, and the best value is finite."""
+        return len(self.gain) > 0 and math.isfinite(curve.values[curve.best])
+
     def in_gains(self, loss: float) -> float:
         """A loss on the rows in units of what resamples gain by chance, in the mean."""
         gain = float(self.gain.mean())
@@ -114,7 +118,7 @@ class ResampledCuts:
         return min(max(position, float(self.position[low])), float(self.position[high]))
 
 
-def resample(curve: Curve, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1) -> ResampledCuts:
+def resample(curve: EdgeCurve, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1) -> ResampledCuts:
     """The best cut of each of some resamples of the rows; where the metric is undefined on one, it is left out.
 
     Weighted rows come with the mean weight of their bin and class. Rows without a score stay as they are.

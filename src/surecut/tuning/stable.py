@@ -25,7 +25,6 @@ but for the model, which is fitted to them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +41,7 @@ from surecut.core.settings import settings
 from surecut.core.threads import on_each
 from surecut.decisions.stability import LEVELS, Stability
 from surecut.progress import shown
-from surecut.tuning.resampling import Curve, Folds, ResampledCuts, resample
+from surecut.tuning.resampling import EdgeCurve, Folds, ResampledCuts, resample
 from surecut.tuning.shrinkage import shares
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ LabelThreshold = tuple[float, tuple[float, float], Stability | None]
 class Settled(NamedTuple):
     """The stable cut of one sample: an edge of its entries, and how settled it is."""
 
-    curve: Curve
+    curve: EdgeCurve
     edge: int
     stability: Stability | None
 
@@ -118,7 +117,7 @@ def settle(
     model = Model.of(entries)
     seed = [seed_of(random_state), 0]  # those of the first of many labels
     return [
-        _settled(source, Curve.known(entries, one), model, np.random.default_rng(seed), folds) for one in objectives
+        _settled(source, EdgeCurve.known(entries, one), model, np.random.default_rng(seed), folds) for one in objectives
     ]
 
 
@@ -136,7 +135,7 @@ def _resampled_entries(source: Source, entries: Entries) -> Entries:
     return resolved(source, entries, RANGES, exact=False) if source.refines else entries
 
 
-def _settled(source: Source, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None) -> Settled:
+def _settled(source: Source, curve: EdgeCurve, model: Model, rng: np.random.Generator, folds: Folds | None) -> Settled:
     entries, objective = curve.entries, curve.objective
     target = Target.of(curve, model, rng, folds, settings().available_cores)
     edge = curve.nearest(target.position)
@@ -144,7 +143,7 @@ def _settled(source: Source, curve: Curve, model: Model, rng: np.random.Generato
         beside = np.zeros(len(entries), dtype=bool)
         beside[max(0, edge - 1) : edge + 1] = ~exact
         entries = refined(source, entries, beside)
-        curve = Curve.known(entries, objective)
+        curve = EdgeCurve.known(entries, objective)
         edge = curve.nearest(target.position)
     return Settled(curve, edge, target.stability(curve, edge, source.dtype))
 
@@ -188,12 +187,12 @@ class Target:
 
     @classmethod
     def of(
-        cls, curve: Curve, model: Model, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1
+        cls, curve: EdgeCurve, model: Model, rng: np.random.Generator, folds: Folds | None = None, workers: int = 1
     ) -> Target:
         """Halfway between what the resamples and what the model say, in a central range of the resampled cuts."""
         start = cls(float(curve.accepted[curve.best]), resample(curve, rng, folds, workers))
         resampled = start.resampled
-        if not (len(resampled.gain) and math.isfinite(curve.values[curve.best])):
+        if not resampled.tell_of(curve):
             return start
         position = start.between(curve, model, 0.5)
         rarer = max(1, min(curve.entries.rows.sum(axis=0).tolist()))
@@ -202,18 +201,18 @@ class Target:
         share += (0.5 - share) * float(np.interp(model.doubt, DOUBT, (0.0, 1.0)))
         return cls(resampled.clipped(position, share), resampled)
 
-    def between(self, curve: Curve, model: Model, weight: float) -> float:
+    def between(self, curve: EdgeCurve, model: Model, weight: float) -> float:
         """A position between the mean of the resampled cuts and the cut of a model."""
         modelled = float(curve.accepted[_best_of_model(curve, model.probability)])
         return weight * modelled + (1 - weight) * float(self.resampled.position.mean())
 
-    def supported(self, curve: Curve, model: Model, weight: float, may_object: bool) -> Target:
+    def supported(self, curve: EdgeCurve, model: Model, weight: float, may_object: bool) -> Target:
         """This place, or the one that a model of all labels has, as far as that costs no more on the label's rows.
 
         A label with few rows of a class may not object: all resamples of a single positive have the same best cut, as
         if it were settled.
         """
-        if not (len(self.resampled.gain) and math.isfinite(curve.values[curve.best])):
+        if not self.resampled.tell_of(curve):
             return self
         other = self.between(curve, model, weight)
         if not may_object:
@@ -225,7 +224,7 @@ class Target:
             return self
         return replace(self, position=position)
 
-    def stability(self, curve: Curve, edge: int, dtype: np.dtype[Any]) -> Stability | None:
+    def stability(self, curve: EdgeCurve, edge: int, dtype: np.dtype[Any]) -> Stability | None:
         """How settled the cut at an edge is; None where no resample has a cut that can be chosen."""
         resampled, best = self.resampled, curve.best
         if not len(resampled.position):
@@ -244,7 +243,7 @@ class Target:
         )
 
 
-def _best_of_model(curve: Curve, probability: NDArray[np.float64]) -> int:
+def _best_of_model(curve: EdgeCurve, probability: NDArray[np.float64]) -> int:
     """The edge that is best where a share of each entry's rows is positive, among those that can be chosen."""
     entries = curve.entries
     expected = np.column_stack((1 - probability, probability)) * both_classes(entries.weight)[:, None]
@@ -284,7 +283,7 @@ def stable_cuts_of_labels(
         errors: list[InfeasibleLabelError] = []
         for sample, label in enumerate(range(block.start, block.start + entries.samples)):
             part, own = slice(*entries.starts[sample : sample + 2].tolist()), entries.of_sample(sample)
-            curve = Curve.of(own, objective)
+            curve = EdgeCurve.of(own, objective)
             if curve is None:
                 found.append(None)
                 if objective.constraints and objective.has_classes(own.totals)[0]:
