@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from surecut.core.candidates import Hull
     from surecut.core.search import SourceChangedError
     from surecut.core.tally import ScoreTally
+    from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import LabelStability, Stability
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from surecut.metrics import get_metric
     from surecut.positive_class import PositiveClassWarning
     from surecut.sources.sketch import ScoreSketch, SketchCut
+    from surecut.tuning.bands import tune_bands
     from surecut.tuning.frame import apply_frame, tally_frame, tune_frame
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
 
 _HOME = {
+    "Bands": "surecut.decisions.bands",
     "Certificate": "surecut.certificates.certificate",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
@@ -56,6 +59,7 @@ _HOME = {
     "check_drift": "surecut.certificates.drift",
     "get_metric": "surecut.metrics",
     "tally_frame": "surecut.tuning.frame",
+    "tune_bands": "surecut.tuning.bands",
     "tune_expected": "surecut.tuning.labels",
     "tune_frame": "surecut.tuning.frame",
     "tune_threshold": "surecut.tuning.threshold",
@@ -65,6 +69,7 @@ _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "t
 
 __all__ = [
     "AbsentPositiveWarning",
+    "Bands",
     "Certificate",
     "Confusion",
     "Constraint",
@@ -96,6 +101,7 @@ __all__ = [
     "report",
     "tally_frame",
     "theory",
+    "tune_bands",
     "tune_expected",
     "tune_frame",
     "tune_threshold",

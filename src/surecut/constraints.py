@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,11 +129,10 @@ def _short(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
-def _parse(constraint: ConstraintLike) -> Constraint:
-    if isinstance(constraint, Constraint):
-        return constraint
+def parse_parts(constraint: ConstraintLike, find: Callable[[Any], Metric]) -> tuple[Metric, str, float]:
+    """The quantity, the sense and the level of what a person writes; `find` knows quantities by their names."""
     if isinstance(constraint, str):
-        match = re.fullmatch(r"\s*([\w.\- ]+?(?:\([^()]*\))?)\s*(>=|<=|≥|≤)\s*([-+.\deE]+)\s*(%?)\s*", constraint)
+        match = re.fullmatch(r"\s*([\w.\- ]+?(?:\([^()]*\))?)\s*(>=|<=|≥|≤)\s*([-+.\deE/]+)\s*(%?)\s*", constraint)
         if match is None:
             parts = [part.strip() for part in re.split(r"\band\b|[,;&]+", constraint)]
             if len(parts) > 1 and all(re.search("[<>=≥≤]", part) for part in parts):
@@ -141,20 +140,24 @@ def _parse(constraint: ConstraintLike) -> Constraint:
             raise ValueError(f"expected a constraint like 'precision>=0.9', with >= or <=, got {constraint!r}")
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)
-        return Constraint(_quantity(name), sense.replace("≥", ">=").replace("≤", "<="), number)
-    if len(constraint) == 2:
-        quantity = _quantity(constraint[0])
-        sense = "<=" if isinstance(quantity, Rate) else ">="
-        return Constraint(quantity, sense, _number(constraint[1], constraint))
-    if len(constraint) == 3 and constraint[1] in (">=", "<="):
-        return Constraint(_quantity(constraint[0]), constraint[1], _number(constraint[2], constraint))
+        return find(name), sense.replace("≥", ">=").replace("≤", "<="), number
+    if isinstance(constraint, tuple) and len(constraint) == 2:
+        quantity = find(constraint[0])
+        return quantity, "<=" if isinstance(quantity, Rate) else ">=", _number(constraint[1], constraint)
+    if isinstance(constraint, tuple) and len(constraint) == 3 and constraint[1] in (">=", "<="):
+        return find(constraint[0]), constraint[1], _number(constraint[2], constraint)
     raise ValueError(f"expected a constraint like ('precision', 0.9) or ('fpr', '<=', 0.1), got {constraint!r}")
+
+
+def _parse(constraint: ConstraintLike) -> Constraint:
+    return constraint if isinstance(constraint, Constraint) else Constraint(*parse_parts(constraint, _quantity))
 
 
 def _number(level: Any, constraint: Any) -> float:
     try:
-        return float(level)
-    except (TypeError, ValueError):
+        part, divided, whole = str(level).partition("/")
+        return float(part) / float(whole) if divided else float(level)
+    except (TypeError, ValueError, ZeroDivisionError):
         raise ValueError(f"the level of a constraint must be a number, got {constraint!r}") from None
 
 

@@ -82,6 +82,8 @@ class Metric(ABC):
     """Over a box of (FP, FN) the extremes stand at its corners, so that a bin of scores can be bounded unseen."""
     on_hull = False
     """The best cut of any scores is a vertex of their ROC convex hull, at any prior."""
+    falls_with_errors = True
+    """It does not increase in FP or FN: otherwise a bin of scores has its best corner elsewhere (`best_corner`)."""
     monotone_by_construction = False
     """No value of its parameters makes it grow with errors, at any prior: tests show it, and tuning need not look.
     It is not inherited, since a subclass may be another metric."""
@@ -96,6 +98,10 @@ class Metric(ABC):
     @abstractmethod
     def evaluate(self, confusion: Confusion) -> Any:
         """Value at a confusion, scalar or arrays; NaN where the metric is undefined."""
+
+    def best_corner(self, before: Confusion, after: Confusion) -> Confusion:
+        """The best corner of the box of confusions between two cuts, the second of which accepts more."""
+        return Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
 
     def value(self, fp: Any, fn: Any, prior: Any) -> Any:
         """Ψ(FP, FN) at a prior P; FP and FN are shares of all rows, scalars or arrays.
@@ -470,6 +476,33 @@ class Specificity(LinearFractionalMetric):
 
 
 @dataclass(frozen=True)
+class NPV(LinearFractionalMetric):
+    """TN / (TN + FN), the negative predictive value; undefined where everything is predicted: γ = 0, no theorem."""
+
+    value_range = (0, 1)
+    monotone_by_construction = True
+    name = "npv"
+    needs_negatives = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (0, 0, 0, 1), (0, 0, 1, 1)
+
+
+@dataclass(frozen=True)
+class Youden(LinearFractionalMetric):
+    """TPR + TNR − 1, Youden's J (informedness). It has the cut of `AM`, of which it is 2 AM − 1."""
+
+    value_range = (-1, 1)
+    monotone_by_construction = True
+    name = "youden"
+    needs_positives = True
+    needs_negatives = True
+
+    def cells(self, positives: Any, negatives: Any) -> tuple[Cells, Cells]:
+        return (negatives, -positives, -negatives, positives), (negatives, positives, negatives, positives)
+
+
+@dataclass(frozen=True)
 class CohenKappa(LinearFractionalMetric):
     """Agreement beyond chance (Heidke skill): 2 (TP·TN − FP·FN) / ((TP+FP)(FP+TN) + (TP+FN)(FN+TN)).
 
@@ -777,6 +810,8 @@ CATALOGUE: dict[str, Callable[[], Metric]] = {
     "precision": Precision,
     "recall": Recall,
     "specificity": Specificity,
+    "npv": NPV,
+    "youden": Youden,
     "kappa": CohenKappa,
     "gilbert": GilbertSkill,
     "mcc": MCC,
@@ -802,6 +837,9 @@ ALIASES: dict[str, str] = {
     "tnr": "specificity",
     "positive_predictive_value": "precision",
     "ppv": "precision",
+    "negative_predictive_value": "npv",
+    "youden_j": "youden",
+    "informedness": "youden",
     "g_mean": "gmean",
     "h_mean": "hmean",
 }

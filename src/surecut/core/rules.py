@@ -6,7 +6,7 @@ judge ratios of counts in the same way (`judge` and `best_edges` of `compiled`):
 - `score >= threshold` is positive; a threshold of +inf predicts nothing, even where a score is +inf;
 - a cut at which the metric is undefined, or which does not meet a constraint, is never chosen;
 - a cut inside a bin is worth at most the metric with all of the bin's positives accepted and none of its negatives,
-  because metrics do not increase in FP or FN;
+  because metrics do not increase in FP or FN (gains of zones may: each says which corner of the bin is its best);
 - values within 1e-12, relatively, are ties; among ties the highest threshold wins;
 - the threshold is put midway between the lowest accepted and the highest rejected score, in the scores' own dtype.
 """
@@ -112,12 +112,12 @@ class Objective:
         Where the metric is undefined at the best corner, as 0/0 is, it is not bounded: the value beside the corner may
         be anything.
         """
-        best_corner = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
-        values = self.metric_values(best_corner)
+        values = self.metric_values(self.metric.best_corner(before, after))
         bounds = np.where(np.isnan(values), np.inf, np.maximum(values, LOWEST))
         if self.constraints:
-            worst_corner = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
-            corners = [self.at_prior(corner) for corner in (before, after, best_corner, worst_corner)]
+            right = Confusion(tp=after.tp, fp=before.fp, fn=after.fn, tn=before.tn)
+            wrong = Confusion(tp=before.tp, fp=after.fp, fn=before.fn, tn=after.tn)
+            corners = [self.at_prior(corner) for corner in (before, after, right, wrong)]
             reachable = np.logical_and.reduce([one.is_met_by_any(corners) for one in self.constraints])
             bounds = np.where(reachable, bounds, -np.inf)
         return np.asarray(bounds)
@@ -333,7 +333,8 @@ def _tried_edges(entries: Entries, objective: Objective, ratio: WholeRatio | Non
     no positives, the others alone are evaluated, unless the metric is undefined somewhere or a constraint needs all.
     """
     first = entries.edge_starts[:-1]
-    if len(entries) > SPARSE_FROM and objective.can_be_bounded and not objective.constraints:
+    falls = objective.metric.falls_with_errors and objective.can_be_bounded
+    if len(entries) > SPARSE_FROM and falls and not objective.constraints:
         some = np.flatnonzero(entries.weight[:, 1])
         if 2 * len(some) < len(entries):
             below = some + 1 + entries.sample_of(some)

@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING
 
 from surecut._plurals import counted
 from surecut.constraints import listed
-from surecut.decisions.wording import amount, best_text, between, label_text, range_text, tolerance_text, unsettled_text
+from surecut.decisions.wording import (
+    amount,
+    bands_value_text,
+    best_text,
+    between,
+    conditions_text,
+    label_text,
+    range_text,
+    rule_text,
+    tolerance_text,
+    unsettled_text,
+)
 from surecut.notebook import CELL, card
 
 if TYPE_CHECKING:
     from surecut.confusion import Confusion
+    from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+
+ZONE_COLUMNS = ("zone", "negative", "positive", "share")
 
 RIGHT, WRONG = "rgba(0,128,90,.16)", "rgba(205,90,10,.16)"
 
@@ -67,6 +81,36 @@ def labels_html(cut: MultilabelCut, most: int = 10) -> str:
     )
     more = f"<div>… and {counted(len(cut) - most, 'label')} with fewer positives</div>" if len(cut) > most else ""
     return card(str(cut), (), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}')
+
+
+def bands_html(bands: Bands) -> str:
+    """Bands: which scores are in which zone, what was asked for, the rows of each zone by class."""
+    facts = {"rows": f"{bands.rows:,} validation rows"}
+    if value := bands_value_text(bands):
+        facts["value"] = value
+    if conditions := conditions_text(bands):
+        facts["conditions"] = conditions
+    if bands.prior_given:
+        facts["prior"] = f"{bands.prior:.2%} (given)"
+    head = "".join(f'<th style="{CELL};font-weight:normal;opacity:.75">{name}</th>' for name in ZONE_COLUMNS)
+    last = len(bands.zones) - 1
+    rows = ""
+    for zone, (name, (negatives, positives), share) in enumerate(
+        zip(bands.zones, bands.confusion.tolist(), bands.shares.tolist(), strict=True)
+    ):
+        colours = [RIGHT if zone == 0 else WRONG if zone == last else "", WRONG if zone == 0 else ""]
+        colours[1] = RIGHT if zone == last else colours[1]
+        rows += (
+            f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(name)}</th>'
+            + "".join(
+                f'<td style="{CELL};background:{colour or "none"}">{amount(value)}</td>'
+                for value, colour in zip((negatives, positives), colours, strict=True)
+            )
+            + f'<td style="{CELL}">{share:.1%}</td></tr>'
+        )
+    return card(
+        rule_text(bands), facts.items(), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>'
+    )
 
 
 def _confusion(confusion: Confusion) -> str:

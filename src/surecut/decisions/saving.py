@@ -94,7 +94,8 @@ CUT = Schema("surecut/cut", 6, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
     "surecut/multilabel-cut", 6, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )
-SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT)}
+BANDS = Schema("surecut/bands", 1, "bands", "the thresholds between zones of one score", "Bands")
+SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT, BANDS)}
 
 
 class SavedCutError(ValueError):
@@ -391,7 +392,7 @@ def interval_from_json(value: Any) -> tuple[float, float]:
 def confusion_from_json(cells: Any) -> Confusion:
     """Read a confusion matrix; integers stay integers."""
     cells = object_from_json(cells)
-    confusion = Confusion(**{cell: _cell(cells[cell], cell) for cell in CELLS})
+    confusion = Confusion(**{cell: cell_from_json(cells[cell], cell) for cell in CELLS})
     if not 0 < confusion.total < math.inf:
         raise ValueError("the sum of its confusion matrix must be positive and finite")
     return confusion
@@ -401,12 +402,13 @@ def confusions_from_json(table: Any) -> Confusion:
     """Read the confusion matrices of a table's rows."""
     found = {}
     for cell in CELLS:
-        values = [_cell(value, cell) for value in column(table, cell)]
+        values = [cell_from_json(value, cell) for value in column(table, cell)]
         found[cell] = np.array(values, dtype=np.float64 if any(isinstance(one, float) for one in values) else np.int64)
     return Confusion(**found)
 
 
-def _cell(value: Any, name: str) -> float | int:
+def cell_from_json(value: Any, name: str = "a number of rows") -> float | int:
+    """Read a count, or a sum of weights."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a finite number, not negative, got {shown(value)}")
     if isinstance(value, int) and value >= 2**63:

@@ -154,6 +154,21 @@ def reaches_by(
     return _of_a_score(expression, f"CASE {' '.join(branches)} ELSE FALSE END", dialect)
 
 
+def zone_case(
+    column: str, thresholds: Sequence[float], zones: Sequence[str], missing: str | None, dialect: Dialect
+) -> str:
+    """Write the zone of a score, where thresholds ascend: `missing`, or null, where the score is null or NaN."""
+    name = dialect.name(column)
+    branches = []
+    above = math.inf
+    for zone, threshold in zip(zones[::-1], [*thresholds[::-1], -math.inf], strict=True):
+        if threshold < above:  # otherwise no score is in the zone
+            branches.append(f"WHEN {reaches(name, threshold, dialect)} THEN {dialect.literal(zone)}")
+        above = threshold
+    otherwise = "" if missing is None else f" ELSE {dialect.literal(missing)}"
+    return f"CASE {' '.join(branches)}{otherwise} END"
+
+
 def _conditions(
     columns: Sequence[str], literals: Iterable[tuple[tuple[str, ...], float]]
 ) -> Iterable[tuple[str, float]]:

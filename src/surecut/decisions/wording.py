@@ -15,6 +15,7 @@ from surecut.confusion import Confusion
 from surecut.constraints import Constraint, listed
 
 if TYPE_CHECKING:
+    from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import Stability
@@ -161,6 +162,67 @@ def cut_text(cut: Cut) -> str:
         f"{action}{stable}: {cut.metric.name} = {cut.value:.4f}{limit}{subject_to(cut.constraints, cut.confidence)} "
         f"on {counted(cut.rows, 'row')}, {cut.prior:.2%} {what}{given}, {accepted} accepted{smoothed}{tail}"
     )
+
+
+def rule_text(bands: Bands) -> str:
+    """Write which scores are in which zone; zones that no score is in are left out.
+
+    >>> from surecut import tune_bands
+    >>> rule_text(tune_bands([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], upper="ppv>=0.9", lower="npv>=0.9"))
+    'no below 0.25, ask from 0.25, yes from 0.75'
+    """
+    starts = [-math.inf, *bands.thresholds.tolist()]
+    parts = []
+    for zone, start, end in zip(bands.zones, starts, [*starts[1:], math.inf], strict=True):
+        if start < end or (start == end == -math.inf and len(set(starts)) == 1):
+            where = f"from {start:.6g}" if start > -math.inf else f"below {end:.6g}" if end < math.inf else "always"
+            parts.append(f"{zone} {where}")
+    return ", ".join(parts)
+
+
+def zone_text(bands: Bands, zone: int) -> str:
+    """Write how many validation rows are in a zone; of the outer ones also how many of them do not belong there.
+
+    A row does not belong to the lowest zone if it is positive, nor to the highest one if it is negative.
+    """
+    negatives, positives = bands.confusion[zone].tolist()
+    text = f"{amount(negatives + positives)} {bands.zones[zone]}"
+    if zone == 0:
+        text += f" ({amount(positives)} of them positive)"
+    elif zone == len(bands.zones) - 1:
+        text += f" ({amount(negatives)} of them negative)"
+    return text
+
+
+def conditions_text(bands: Bands) -> str:
+    """Write what zones had to meet, and how sure that is."""
+    listed = " and ".join(f"{one} in {bands.zones[one.zone]}" for one in bands.conditions)
+    if not bands.conditions:
+        return ""
+    if bands.confidence is not None:
+        return f"{listed} on new data ({100 * bands.confidence:.4g} % confidence)"
+    if not bands.failure_rates:
+        return f"{listed} on these rows"
+    return f"{listed} on these rows; on other rows not all hold in about {bands.failure_rates[-1]:.0%} of cases"
+
+
+def bands_value_text(bands: Bands) -> str:
+    """Write what the zones are worth; empty where conditions alone were given."""
+    if bands.gains is None:
+        return "" if bands.metric is None else f"{bands.metric.name} of decided rows = {bands.value:.4f}"
+    if bands.metric is not None:
+        return f"{bands.metric.name} of decided rows with gains = {bands.value:.4f}"
+    return f"gain per row = {bands.value:.4g}"
+
+
+def bands_text(bands: Bands) -> str:
+    """Write bands in plain words."""
+    rows = f"a weight of {amount(float(bands.confusion.sum()))}" if bands.weighted else counted(bands.rows, "row")
+    zones = ", ".join(zone_text(bands, zone) for zone in range(len(bands.zones)))
+    given = f"at a prior of {bands.prior:.2%}" if bands.prior_given else ""
+    stable = " (stable)" if bands.stability else ""
+    notes = filter(None, [f"of {rows} {zones}", bands_value_text(bands), given, conditions_text(bands)])
+    return f"{rule_text(bands)}{stable}: {'; '.join(notes)}"
 
 
 def multilabel_text(cut: MultilabelCut) -> str:

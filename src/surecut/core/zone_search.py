@@ -1,0 +1,415 @@
+"""The best thresholds between zones of one score: exactly, as if all combinations of thresholds had been tried.
+
+The sum of what rows in each zone are worth is a sum over boundaries: what rows above a boundary gain by being there. So
+each boundary has an objective of its own, and is searched like a single cut (`ZoneTask.objectives`), as long as the
+results are in order and no condition is on a zone between two others. Otherwise all boundaries are found together, from
+the lowest to the highest, by the best that the lower ones can add to each edge (`best_edges`): a running maximum, where
+a condition bounds the share of a zone the maximum over a window, and where it bounds what a zone consists of the
+maximum over all edges that may follow.
+
+Among combinations that are worth the same, the one with the highest thresholds wins, the highest boundary first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.confusion import Confusion
+from surecut.constraints import TOLERANCE, InfeasibleError
+from surecut.core.rules import Objective, least_tie
+from surecut.metrics import NOISE, LinearFractionalMetric
+from surecut.zones import QUANTITIES, BoundaryGain, Condition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.entries import Entries
+
+MOST_PAIRED = 20_000
+"""Of more edges, not all pairs are tried for a condition on what an inner zone consists of."""
+
+PAIRS_AT_ONCE = 1 << 20
+"""Pairs of edges that are looked at together."""
+
+MOST_ROUNDS = 60
+"""A ratio is maximised in a handful of rounds; this many are never needed."""
+
+Allowed = Sequence["NDArray[np.bool_] | None"]
+"""Of each boundary, the lowest first: which edges it may be at; None for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What zones should be best for.
+
+    Attributes
+    ----------
+    gains
+        Shape (zones, 2), negatives first: what a row in a zone is worth. The sum is maximised.
+    errors
+        The same, for a second look: of thresholds that gain as much, those with the fewest errors win. None where the
+        highest ones do.
+    metric
+        A ratio of cells, of the rows that are decided: those in the highest zone as predicted positive, those in the
+        lowest one as predicted negative. Gains are added to its numerator.
+    """
+
+    gains: NDArray[np.float64]
+    errors: NDArray[np.float64] | None = None
+    metric: LinearFractionalMetric | None = None
+
+    @classmethod
+    def of_conditions(cls, zones: int, conditions: Sequence[Condition]) -> Aim:
+        """What is meant where nobody says what rows are worth.
+
+        Of two zones, or where a condition says how many rows may be between: the fewest errors in the outer zones. Of
+        three: the fewest rows between, then the fewest errors. Of more: as many rows as possible in zones with
+        conditions, and the more so, the farther a zone is from one without.
+        """
+        errors = np.zeros((zones, 2))
+        errors[0, 1] = errors[-1, 0] = -1
+        bounded = {condition.zone for condition in conditions}
+        if zones == 2 or (zones == 3 and 1 in bounded):
+            return cls(errors)
+        if zones == 3:
+            return cls(np.array([[0.0, 0.0], [-1.0, -1.0], [0.0, 0.0]]), errors)
+        free = [zone for zone in range(zones) if zone not in bounded]
+        distance = [min((abs(zone - one) for one in free), default=0) for zone in range(zones)]
+        return cls(np.repeat(np.array(distance, dtype=float)[:, None], 2, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ZoneTask:
+    """What zones should be best for, what they must meet, and the class balance at which both are evaluated."""
+
+    names: tuple[str, ...]
+    aim: Aim
+    conditions: tuple[Condition, ...] = ()
+    prior: float | None = None
+
+    @property
+    def boundaries(self) -> range:
+        """The boundaries, by the zone above each of them."""
+        return range(1, len(self.names))
+
+    @property
+    def inner(self) -> tuple[Condition, ...]:
+        """The conditions on zones between two others, which join two boundaries."""
+        return tuple(one for one in self.conditions if 0 < one.zone < len(self.names) - 1)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether boundaries cannot be searched one by one."""
+        return bool(self.inner) or self.aim.metric is not None
+
+    def at_cut(self, boundary: int) -> tuple[Condition, ...]:
+        """The conditions that bind one boundary alone, as constraints of a cut there."""
+        last = len(self.names) - 1
+        found = [one for one in self.conditions if one.zone == last == boundary]
+        found += [one.below_a_cut() for one in self.conditions if one.zone == 0 == boundary - 1]
+        return tuple(found)
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What the cut at each boundary should be best for, the lowest boundary first."""
+        return tuple(
+            Objective(gain_at(self.aim.gains, boundary), self.at_cut(boundary), self.prior)
+            for boundary in self.boundaries
+        )
+
+    def at_prior(self, confusion: Confusion) -> Confusion:
+        """What zones are evaluated at: counts, or rates at a prior that was given."""
+        return self.objectives[0].at_prior(confusion)
+
+    def value(self, counts: NDArray[Any]) -> float:
+        """What zones with these rows, shape (zones, 2), are worth: per row, or as a ratio; NaN where it is 0/0."""
+        negatives, positives = counts.sum(axis=0)
+        scaled = counts.astype(float)
+        if self.prior is not None:
+            scaled = scaled * np.array([(1 - self.prior) / negatives, self.prior / positives])
+        gain = float((scaled * self.aim.gains).sum())
+        if self.aim.metric is None:
+            return gain / float(scaled.sum())
+        above, below = (_of_decided(weights, len(self.aim.gains)) for weights in _cells(self.aim.metric))
+        bottom = float((scaled * below).sum())
+        return (float((scaled * above).sum()) + gain) / bottom if bottom else float("nan")
+
+
+def gain_at(gains: NDArray[np.float64], boundary: int) -> BoundaryGain:
+    """What a row gains by being above a boundary instead of below it."""
+    negative, positive = (gains[boundary] - gains[boundary - 1]).tolist()
+    return BoundaryGain(positive, negative)
+
+
+def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
+    """The weight of each class in each zone, shape (zones, 2), lowest zone first; edges in the same order."""
+    ends = [len(entries), *edges, 0]
+    return np.array([entries.weight[high:low].sum(axis=0) for low, high in zip(ends, ends[1:], strict=False)])
+
+
+def best_edges(entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> list[int]:
+    """The edges of one sample's entries between which the zones are best, the lowest boundary first.
+
+    Where `allowed` is given it stands for the conditions that bind one boundary alone.
+    """
+    search = _Search.of(entries, task, allowed)
+    aim = task.aim
+    edges = search.best_ratio(aim) if aim.metric is not None else search.best(aim.gains)
+    if edges is None:
+        raise infeasible(entries, task, allowed)
+    if aim.errors is not None:  # as few rows as now between, and among these the fewest errors
+        between = search.inside(*edges[::-1])
+        share = QUANTITIES["share"]
+        fewest = Condition(share, "<=", min(1.0, float(share.evaluate(between))), zone=1)
+        edges = replace(search, inner=(*search.inner, fewest)).best(aim.errors) or edges
+    return edges
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The edges of one sample, and what restricts their combinations."""
+
+    edges: Confusion
+    allowed: Allowed
+    inner: tuple[Condition, ...]
+
+    @classmethod
+    def of(cls, entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> _Search:
+        edges = task.at_prior(entries.edges)
+        if allowed is None:
+            allowed = [_met(edges, task.at_cut(boundary)) for boundary in task.boundaries]
+        return cls(edges, allowed, task.inner)
+
+    def best(self, gains: NDArray[np.float64], least: float | None = None) -> list[int] | None:
+        """The edges with the largest sum of gains per row, or the highest that gain at least so much."""
+        parts = []
+        for boundary, mask in enumerate(self.allowed, 1):
+            values = np.asarray(gain_at(gains, boundary).evaluate(self.edges), dtype=float)
+            parts.append(values if mask is None else np.where(mask, values, -np.inf))
+        reach = [parts[0]]
+        for boundary, part in enumerate(parts[1:], 2):
+            reach.append(part + self._best_below(reach[-1], boundary - 1))
+        best = float(reach[-1].max())
+        if best == -np.inf:
+            return None
+        negatives, positives = float(self.edges.negatives[0]), float(self.edges.positives[0])
+        start = float(gains[0] @ (negatives, positives)) / (negatives + positives)
+        rounding = NOISE * len(gains) * float(np.abs(gains).max())
+        wanted = (float(least_tie(best + start, rounding)) if least is None else least - rounding) - start
+        if best < wanted:
+            return None
+        edge = int((reach[-1] >= wanted).argmax())
+        chosen, gained = [edge], float(parts[-1][edge])
+        for boundary in range(len(parts) - 1, 0, -1):
+            values = np.where(self._may_follow(edge, boundary), reach[boundary - 1], -np.inf)
+            enough = np.flatnonzero(values + gained >= wanted)
+            edge = int(enough[0]) if len(enough) else int(values.argmax())
+            chosen.append(edge)
+            gained += float(parts[boundary - 1][edge])
+        return chosen[::-1]
+
+    def best_ratio(self, aim: Aim) -> list[int] | None:
+        """The edges with the largest ratio, by a few sums of gains (Dinkelbach's method).
+
+        What stands below the bar is positive where the highest or the lowest zone has something of it: each of the two
+        is tried alone.
+        """
+        assert aim.metric is not None
+        above, below = (_of_decided(weights, len(aim.gains)) for weights in _cells(aim.metric))
+        above = above + aim.gains
+        found: list[tuple[float, list[int]]] = []
+        for zone in (len(aim.gains) - 1, 0):
+            boundary = max(zone, 1)
+            confusion = self.edges
+            cells = (confusion.fp, confusion.tp) if zone else (confusion.tn, confusion.fn)
+            decides = below[zone, 0] * cells[0] + below[zone, 1] * cells[1] > 0
+            mask = self.allowed[boundary - 1]
+            allowed = list(self.allowed)
+            allowed[boundary - 1] = decides if mask is None else decides & mask
+            one = replace(self, allowed=allowed)._best_ratio(above, below)
+            if one is not None:
+                found.append(one)
+        if not found:
+            return None
+        least = float(least_tie(max(value for value, _ in found)))
+        return min((edges for value, edges in found if value >= least), key=lambda edges: edges[::-1])
+
+    def _best_ratio(self, above: NDArray[np.float64], below: NDArray[np.float64]) -> tuple[float, list[int]] | None:
+        edges = self.best(above)
+        if edges is None:
+            return None
+        value = self._ratio(edges, above, below)
+        for _ in range(MOST_ROUNDS):
+            better = self.best(above - value * below)
+            assert better is not None
+            found = self._ratio(better, above, below)
+            if found <= value:
+                break
+            value, edges = found, better
+        least = float(least_tie(value))
+        return value, self.best(above - least * below, 0.0) or edges
+
+    def _ratio(self, edges: list[int], above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
+        ends = [len(self.edges.tp) - 1, *edges, 0]
+        zones = [self.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+        top, bottom = (
+            sum(one[0] * zone.fp + one[1] * zone.tp for one, zone in zip(weights.tolist(), zones, strict=True))
+            for weights in (above, below)
+        )
+        return float(top / bottom)
+
+    def inside(self, high: Any, low: Any) -> Confusion:
+        """What is between two edges, the first of which is the higher one."""
+        tp, fp = self.edges.tp[low] - self.edges.tp[high], self.edges.fp[low] - self.edges.fp[high]
+        return Confusion(tp=tp, fp=fp, fn=self.edges.positives[0] - tp, tn=self.edges.negatives[0] - fp)
+
+    def _conditions(self, zone: int) -> list[Condition]:
+        return [one for one in self.inner if one.zone == zone]
+
+    def _may_follow(self, edge: int, zone: int) -> NDArray[np.bool_]:
+        """Which edges may be the lower end of a zone whose upper end is this one."""
+        edges = np.arange(len(self.edges.tp))
+        met = edges >= edge
+        for one in self._conditions(zone):
+            met &= one.is_met(self.inside(edge, edges))
+        return met
+
+    def _best_below(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
+        """For each edge as the upper end of a zone, the best that its lower end can reach."""
+        conditions = self._conditions(zone)
+        if not conditions:
+            return np.maximum.accumulate(reach[::-1])[::-1]
+        if not all(one.moves_one_way for one in conditions):
+            return self._best_of_pairs(reach, zone)
+        first, last = np.arange(len(reach)), np.full(len(reach), len(reach) - 1)
+        for one in conditions:
+            amounts, total = self._amounts(one)
+            if not total > 0:
+                continue
+            if one.sense == "<=":
+                end = np.searchsorted(amounts, amounts + (one.level + TOLERANCE) * total, side="right") - 1
+                last = np.minimum(last, end)
+            else:
+                first = np.maximum(first, np.searchsorted(amounts, amounts + (one.level - TOLERANCE) * total))
+        return _largest_in(reach, first, last)
+
+    def _amounts(self, condition: Condition) -> tuple[NDArray[Any], float]:
+        """How much of what a condition bounds is above each edge, and in all."""
+        (of_tp, of_fp, _, _), _ = _cells(condition.quantity)
+        amounts = of_tp * self.edges.tp + of_fp * self.edges.fp
+        return amounts, float(amounts[-1] + of_tp * self.edges.fn[-1] + of_fp * self.edges.tn[-1])
+
+    def _best_of_pairs(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
+        """By trying all pairs of edges."""
+        size = len(reach)
+        if size > MOST_PAIRED:
+            raise ValueError(
+                f"a condition on the PPV or NPV of a zone between two others tries all pairs of {size - 1:,} distinct "
+                f"scores, and no more than {MOST_PAIRED - 1:,} are: round the scores, or bound its share"
+            )
+        found = np.full(size, -np.inf)
+        step = max(1, PAIRS_AT_ONCE // size)
+        edges = np.arange(size)
+        for start in range(0, size, step):
+            high = edges[start : start + step, None]
+            met = edges >= high
+            for one in self._conditions(zone):
+                met &= one.is_met(self.inside(high, edges))
+            found[start : start + step] = np.where(met, reach, -np.inf).max(axis=1)
+        return found
+
+
+def _met(edges: Confusion, conditions: Iterable[Condition]) -> NDArray[np.bool_] | None:
+    """Which edges meet all conditions of a cut; None where there is none."""
+    masks = [np.asarray(one.is_met(edges)) for one in conditions]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _cells(metric: Any) -> tuple[Any, Any]:
+    """The weights of the cells of a metric in which class totals do not matter."""
+    return metric.cells(1, 1)  # type: ignore[no-any-return]
+
+
+def _of_decided(weights: Sequence[float], zones: int) -> NDArray[np.float64]:
+    """The weights of (tp, fp, fn, tn) as those of zones and classes: cells of the rows in the outer zones."""
+    tp, fp, fn, tn = weights
+    found = np.zeros((zones, 2))
+    found[-1] += fp, tp
+    found[0] += tn, fn
+    return found
+
+
+def _largest_in(values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The largest value in each window; −inf in empty ones. Of windows twice as long it takes one step more.
+
+    >>> _largest_in(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 2]), np.array([1, 2, 1])).tolist()
+    [3.0, 2.0, -inf]
+    """
+    length = last - first + 1
+    found = np.full(len(first), -np.inf)
+    largest, size = values, 1
+    while (length >= size).any():
+        now = np.flatnonzero((length >= size) & (length < 2 * size))
+        found[now] = np.maximum(largest[first[now]], largest[last[now] - size + 1])
+        largest = np.maximum(largest[:-size], largest[size:]) if len(largest) > size else largest[:0]
+        size *= 2
+    return found
+
+
+def infeasible(entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> InfeasibleError:
+    """Why no thresholds meet all conditions, and what can be attained instead."""
+
+    def without(some: Callable[[Condition], bool]) -> ZoneTask:
+        aim = Aim(np.zeros((len(task.names), 2)))
+        return replace(task, aim=aim, conditions=tuple(one for one in task.conditions if not some(one)))
+
+    def is_met(one: ZoneTask) -> bool:
+        return _Search.of(entries, one).best(one.aim.gains) is not None
+
+    for one in task.conditions:
+        if not is_met(without(lambda other, one=one: other is not one)):  # type: ignore[misc]
+            return InfeasibleError(f"no thresholds meet {named(one, task.names)}: {_attainable(entries, task, one)}")
+    for one in task.conditions:
+        relaxed = without(lambda other, one=one: other is one)  # type: ignore[misc]
+        if is_met(relaxed):
+            what = named(one, task.names)
+            told = _attainable(entries, relaxed, one)
+            return InfeasibleError(
+                f"each condition can be met, but not all at once: for {what}, {told} with the others"
+            )
+    listed = " and ".join(named(one, task.names) for one in task.conditions)
+    return InfeasibleError(f"each condition can be met, but no thresholds meet all of them: {listed}")
+
+
+def _attainable(entries: Entries, task: ZoneTask, condition: Condition) -> str:
+    """The best level of a condition that thresholds attain which meet the conditions of a task, in words."""
+    low, high = 0.0, 1.0
+    rising = condition.sense == ">="
+    aim, others = Aim(np.zeros((len(task.names), 2))), tuple(one for one in task.conditions if one is not condition)
+
+    def meets(level: float) -> bool:
+        tried = replace(task, aim=aim, conditions=(*others, replace(condition, level=level)))
+        return _Search.of(entries, tried).best(aim.gains) is not None
+
+    for _ in range(40):
+        middle = (low + high) / 2
+        if meets(middle) == rising:
+            low = middle
+        else:
+            high = middle
+    end = "highest" if rising else "lowest"
+    return f"the {end} {condition.quantity.name} attainable is {low if rising else high:.6g}"
+
+
+def named(condition: Condition, names: Sequence[str]) -> str:
+    """Write a condition with the name of its zone.
+
+    >>> named(Condition(QUANTITIES["ppv"], ">=", 0.9, zone=2), ("no", "ask", "yes"))
+    "ppv>=0.9 in 'yes'"
+    """
+    return f"{condition} in {names[condition.zone]!r}"

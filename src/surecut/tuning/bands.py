@@ -1,0 +1,309 @@
+"""Zones on one score: yes, no, ask a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut._inputs import as_scores, as_weights, check_missing, require_same_length, without_missing
+from surecut._labels import as_labels
+from surecut.certificates.certificate import check_confidence
+from surecut.certificates.weights import check_weights, require_both, require_whole
+from surecut.constraints import ConstraintLike, InfeasibleError
+from surecut.core import rules
+from surecut.core.search import search
+from surecut.core.zone_search import Aim, ZoneTask, best_edges, rows_between
+from surecut.decisions.bands import Bands
+from surecut.metrics import LinearFractionalMetric, get_metric
+from surecut.positive_class import settle_absence
+from surecut.sources.arrays import ArraySource
+from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from surecut.core.entries import Entries
+    from surecut.core.rules import Objective
+    from surecut.metrics import Metric
+    from surecut.sample import Sample
+    from surecut.tuning.request import MetricLike
+    from surecut.tuning.tune import RowsToTune
+
+TRIAGE = ("no", "ask", "yes")
+
+
+@dataclass(frozen=True)
+class BandsRequest:
+    """A validated request for bands. `BandsRequest.of` makes one from what a person writes."""
+
+    task: ZoneTask
+    has_gains: bool = False
+    confidence: float | None = None
+    weights: str | None = None
+    stable: bool = False
+    pos_label: Any = None
+    missing: str = "error"
+    random_state: Any = 0
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        upper: ConditionsLike | None = None,
+        lower: ConditionsLike | None = None,
+        conditions: Mapping[str, ConditionsLike] | None = None,
+        gains: Mapping[str, Gain] | None = None,
+        zones: Sequence[str] = TRIAGE,
+        metric: MetricLike | None = None,
+        confidence: float | None = None,
+        weights: str | None = None,
+        prior: float | None = None,
+        stable: bool = False,
+        pos_label: Any = None,
+        missing: str = "error",
+        random_state: Any = 0,
+    ) -> BandsRequest:
+        """Validate what was asked for, by itself and together."""
+        names = _checked_names(zones)
+        asked: dict[str, list[ConstraintLike]] = {}
+        for zone, given in [(names[-1], upper), (names[0], lower), *(conditions or {}).items()]:
+            if given is not None:
+                alone = isinstance(given, (str, tuple)) or not isinstance(given, Sequence)
+                asked.setdefault(zone, []).extend([given] if alone else given)  # type: ignore[list-item]
+        met = parse_conditions(asked, names)
+        ratio = None if metric is None else _checked_ratio(get_metric(metric))
+        if gains is None and ratio is None and not met:
+            raise ValueError(
+                "say what the zones are for: conditions such as upper='ppv>=0.9', lower='npv>=0.95', or gains such as "
+                f"gains={{{names[0]!r}: (0, -10), {names[-1]!r}: (-1, 1)}}"
+            )
+        if gains is None and ratio is None:
+            aim = Aim.of_conditions(len(names), met)
+        else:
+            aim = Aim(_checked_gains(parse_gains(gains or {}, names), names), metric=ratio)
+        if confidence is not None:
+            check_confidence(confidence)
+            if not met:
+                raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
+        check_weights(weights)
+        check_missing(missing, "error", "drop")
+        if prior is not None and not 0 < prior < 1:
+            raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
+        task = ZoneTask(names, aim, met, prior)
+        return cls(task, gains is not None, confidence, weights, bool(stable), pos_label, missing, random_state)
+
+    @cached_property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What sources are asked for: the cut at each boundary."""
+        return self.task.objectives
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What needs rows of both classes."""
+        return tuple(objective.metric for objective in self.objectives)
+
+
+def _checked_names(zones: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(zones, str) or not all(isinstance(zone, str) and zone for zone in zones):
+        raise ValueError(f"zones= must be the names of the zones, from the lowest score to the highest, got {zones!r}")
+    names = tuple(map(str, zones))
+    if len(names) < 2:
+        raise ValueError(f"at least two zones are needed, got {len(names)}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"each zone needs a name of its own, got {', '.join(map(repr, names))}")
+    return names
+
+
+def _checked_ratio(metric: Metric) -> LinearFractionalMetric:
+    """A ratio of cells with constant weights: of decided rows the class totals depend on the thresholds."""
+    if isinstance(metric, LinearFractionalMetric):
+        cells = {metric.cells(*totals) for totals in ((1, 1), (1, 2), (2, 1))}
+        if len(cells) == 1:
+            return metric
+    raise ValueError(
+        f"{metric.name} depends on the class totals, which differ between thresholds where only some rows are decided: "
+        "use a ratio of cells such as 'f1', 'jaccard' or 'accuracy', or gains="
+    )
+
+
+def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
+    """Gains whose zones are in order: higher zones must not be worse for positives and better for negatives."""
+    steps = np.diff(gains, axis=0)
+    if len(wrong := np.flatnonzero((steps[:, 0] > 0) & (steps[:, 1] < 0))):
+        below, above = names[wrong[0]], names[wrong[0] + 1]
+        raise ValueError(
+            f"zones are named from the lowest score to the highest, and {above!r} gains more than {below!r} on "
+            "negatives and less on positives: reverse zones=, or the pairs of gains=, which are (if negative, if "
+            "positive)"
+        )
+    return gains
+
+
+def tune_bands(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    upper: ConditionsLike | None = None,
+    lower: ConditionsLike | None = None,
+    conditions: Mapping[str, ConditionsLike] | None = None,
+    gains: Mapping[str, Gain] | None = None,
+    zones: Sequence[str] = TRIAGE,
+    metric: MetricLike | None = None,
+    confidence: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    weights: str | None = None,
+    prior: float | None = None,
+    stable: bool = False,
+    pos_label: Any = None,
+    missing: str = "error",
+    random_state: int | None = 0,
+) -> Bands:
+    """Find the thresholds that divide a score into zones best: exactly, as if all combinations had been tried.
+
+    Say what each zone must meet, what a row in it is worth, or both. With conditions alone as few rows as possible are
+    between the lowest and the highest zone, and then as few errors as possible are in these two; where a condition
+    bounds how many rows are between, as few errors as possible. Of more than three zones, those with conditions are as
+    large as possible, and the more so the farther they are from a zone without.
+
+    Parameters
+    ----------
+    y_true, y_score
+        Labels and scores, as in `tune_threshold`.
+    upper, lower
+        Conditions on the highest and on the lowest zone: ``upper="ppv>=0.9"``, ``lower="npv>=0.95"``.
+    conditions
+        Conditions on any zone, by its name: ``{"ask": "share<=0.2"}``, or a list for a zone. What they can bound is of
+        the rows in the zone: ``ppv`` (or precision) and ``npv``, the shares of positives and of negatives in it;
+        ``share``, of all rows; ``recall`` (or ``fnr``), of all positives; ``fpr`` (or ``specificity``), of all
+        negatives. *At most 200 of the 1,500 rows a day* is ``"share<=200/1500"``. An empty zone has no PPV and no NPV,
+        and breaks no condition on them.
+    gains
+        What a row in a zone is worth: ``{zone: (if negative, if positive)}``, or one number for both. A cost is a
+        negative gain; zones that are not named are worth 0.
+    zones
+        The names of the zones, from the lowest scores to the highest. Two are a cut, more than three are grades.
+    metric
+        A ratio such as ``"f1"`` to be best for, of the rows that are decided: those in the highest zone, as predicted
+        positive, and in the lowest zone, as predicted negative. `gains` are added to its numerator: with ``"f1"`` and
+        ``gains={"ask": -0.2}`` it is (2 TP − 0.2 asked) / (2 TP + FP + FN).
+    confidence
+        The probability with which all conditions hold on new data, at once.
+    sample_weight, weights, prior, pos_label, missing
+        As in `tune_threshold`.
+    stable
+        Whether thresholds are for new rows, as in `tune_threshold`: settled by resamples and a calibrated model.
+    random_state
+        The seed of the resamples.
+
+    Returns
+    -------
+    Bands
+        Among combinations that are worth the same, the one with the highest thresholds.
+
+    Examples
+    --------
+    >>> y_true, y_score = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    >>> bands = tune_bands(y_true, y_score, upper="ppv>=0.9", lower="npv>=0.9")
+    >>> bands.thresholds.tolist(), bands.shares.tolist()
+    ([0.35, 0.55], [0.375, 0.25, 0.375])
+    >>> tune_bands(y_true, y_score, gains={"no": (0, -4), "ask": -1, "yes": (-4, 0)}).confusion.tolist()
+    [[3, 0], [1, 1], [0, 3]]
+    """
+    request = BandsRequest.of(
+        upper=upper,
+        lower=lower,
+        conditions=conditions,
+        gains=gains,
+        zones=zones,
+        metric=metric,
+        confidence=confidence,
+        weights=weights,
+        prior=prior,
+        stable=stable,
+        pos_label=pos_label,
+        missing=missing,
+        random_state=random_state,
+    )
+    require_both(weights, sample_weight is not None)
+    if missing == "drop":
+        y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
+    labels = as_labels(y_true, pos_label=pos_label, check=False)
+    settle_absence(labels.absent, request.metrics)
+    scores = as_scores(y_score)
+    require_same_length(y_true=labels, y_score=scores)
+    row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+    if row_weights is not None:
+        require_whole(row_weights, weights)
+    return find_bands(ArraySource(scores, labels, row_weights), request)
+
+
+def find_bands(source: RowsToTune, request: BandsRequest) -> Bands:
+    """The bands of one sample for a request."""
+    task = request.task
+    found = None if task.is_joint else _separate(source, task)
+    if found is None:
+        tally = source.tally()
+        _require_scores(tally.entries, task)
+        bands = bands_at(tally.entries, best_edges(tally.entries, task), request, tally.dtype, tally.sample)
+    else:
+        bands = bands_at(*found, request, source.dtype, source.sample)
+    return bands if request.pos_label is None else bands.with_sample(pos_label=request.pos_label)
+
+
+def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
+    """The edges of boundaries that are searched one by one; None where they have to be found together."""
+    try:
+        found = search(source, task.objectives)
+    except InfeasibleError:
+        return None  # the zones together say why
+    entries = found[0].entries
+    edges = [int(one.verdict.winner[0]) for one in found]
+    in_order = all(low >= high for low, high in zip(edges, edges[1:], strict=False))
+    if not in_order or len(entries) < len(task.names):
+        return None
+    _require_scores(entries, task)
+    return entries, edges
+
+
+def _require_scores(entries: Entries, task: ZoneTask) -> None:
+    """Raise where rows say nothing of zones: they lack a class, or have too few distinct scores."""
+    negatives, positives = entries.totals[0].tolist()
+    if not (negatives > 0 and positives > 0):
+        only, other = ("positive", "negative") if positives > 0 else ("negative", "positive")
+        raise ValueError(f"bands need rows of both classes, and all rows are {only}: add {other} ones")
+    if len(entries) < len(task.names):
+        raise ValueError(
+            f"{len(task.names)} zones need at least as many distinct scores, and there are {len(entries)}: name at "
+            f"most {max(len(entries), 2)} zones"
+            if len(entries) > 1
+            else "all rows have the same score: no threshold divides them"
+        )
+
+
+def bands_at(
+    entries: Entries, edges: Sequence[int], request: BandsRequest, dtype: np.dtype[Any], sample: Sample
+) -> Bands:
+    """The bands at some edges of the entries of one sample, the lowest boundary first."""
+    task, aim = request.task, request.task.aim
+    placed = [rules.placed_one(entries, edge, dtype) for edge in edges]
+    # Nothing is known of scores below all that were seen: where the zone below is empty, it stays so
+    thresholds = [-np.inf if edge == len(entries) else one.thresholds for edge, one in zip(edges, placed, strict=True)]
+    counts = rows_between(entries, edges)
+    negatives, positives = entries.totals[0].tolist()
+    return Bands(
+        zones=task.names,
+        thresholds=np.array(thresholds, dtype=float),
+        confusion=counts,
+        intervals=np.array([(one.lower, one.upper) for one in placed], dtype=float),
+        value=task.value(counts) if request.has_gains or aim.metric is not None else float("nan"),
+        gains=aim.gains if request.has_gains else None,
+        metric=aim.metric,
+        conditions=task.conditions,
+        prior=float(positives / (positives + negatives)) if task.prior is None else task.prior,
+        prior_given=task.prior is not None,
+        sample=sample,
+    )
