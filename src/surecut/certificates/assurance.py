@@ -60,15 +60,32 @@ def assured_cut(
     `candidates` are the cuts of one sample in numbers of rows, `order` is a hash of the order of the rows. With many
     labels, each has its share of the error.
     """
+    allowed, by_pilot = allowed_cuts(candidates, metric, constraints, confidence, order, labels)
+    cut = candidates.best_cut_among(metric, allowed)
+    threshold = cut.interval[1] if by_pilot else cut.threshold  # the score that the pilot chose
+    return replace(cut, threshold=threshold, constraints=constraints, confidence=confidence)
+
+
+def allowed_cuts(
+    candidates: Candidates,
+    metric: Metric,
+    constraints: tuple[Constraint, ...],
+    confidence: float,
+    order: int = 0,
+    labels: int = 1,
+) -> tuple[NDArray[np.bool_], bool]:
+    """Which cuts meet every constraint on new data, all of them at once with the confidence; raise where none does.
+
+    Where a pilot chose them (which is returned, too), a threshold has to be at the lowest score that it accepts.
+    """
     check_confidence(confidence)
     require_known(constraints)
     asked = _Asked(candidates, constraints, confidence, order, labels)
     nested = [nested_share(one.quantity) for one in constraints]
-    by_nesting = all(one is not None for one in nested)
-    allowed = asked.by_nesting([one for one in nested if one is not None]) if by_nesting else asked.by_pilot(metric)
-    cut = candidates.best_cut_among(metric, allowed)
-    threshold = cut.threshold if by_nesting else cut.interval[1]  # the score that the pilot chose
-    return replace(cut, threshold=threshold, constraints=constraints, confidence=confidence)
+    known = [one for one in nested if one is not None]
+    if len(known) == len(nested):
+        return asked.by_nesting(known), False
+    return asked.by_pilot(metric), True
 
 
 def require_known(constraints: Sequence[Constraint]) -> None:

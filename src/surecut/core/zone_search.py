@@ -117,10 +117,17 @@ class ZoneTask:
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
         """What the cut at each boundary should be best for, the lowest boundary first."""
-        return tuple(
-            Objective(gain_at(self.aim.gains, boundary), self.at_cut(boundary), self.prior)
-            for boundary in self.boundaries
-        )
+        return tuple(self.of_cut([boundary]) for boundary in self.boundaries)
+
+    def of_cut(self, boundaries: Sequence[int]) -> Objective:
+        """What a cut should be best for that is at some neighbouring boundaries, so that zones between are empty."""
+        below, above = boundaries[0] - 1, boundaries[-1]
+        gains = self.aim.gains
+        if self.aim.errors is not None and (gains[above] == gains[below]).all():
+            gains = self.aim.errors
+        negative, positive = (gains[above] - gains[below]).tolist()
+        conditions = tuple(one for boundary in dict.fromkeys((boundaries[0], above)) for one in self.at_cut(boundary))
+        return Objective(BoundaryGain(positive, negative), conditions, self.prior)
 
     def at_prior(self, confusion: Confusion) -> Confusion:
         """What zones are evaluated at: counts, or rates at a prior that was given."""
@@ -152,16 +159,26 @@ def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
     return np.array([entries.weight[high:low].sum(axis=0) for low, high in zip(ends, ends[1:], strict=False)])
 
 
-def best_edges(entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> list[int]:
+def zones_at(entries: Entries, task: ZoneTask, edges: Sequence[int]) -> list[Confusion]:
+    """What is inside each zone between some edges, at the prior of the task, the lowest zone first."""
+    found = _Search.of(entries, task)
+    ends = [len(entries), *edges, 0]
+    return [found.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+
+
+def best_edges(
+    entries: Entries, task: ZoneTask, allowed: Allowed | None = None, *, explain: bool = True
+) -> list[int]:
     """The edges of one sample's entries between which the zones are best, the lowest boundary first.
 
-    Where `allowed` is given it stands for the conditions that bind one boundary alone.
+    Where `allowed` is given it stands for the conditions that bind one boundary alone. Where nothing is feasible the
+    error says what would be, unless nobody is to `explain` it.
     """
     search = _Search.of(entries, task, allowed)
     aim = task.aim
     edges = search.best_ratio(aim) if aim.metric is not None else search.best(aim.gains)
     if edges is None:
-        raise infeasible(entries, task, allowed)
+        raise infeasible(entries, task) if explain and allowed is None else InfeasibleError("no thresholds meet all")
     if aim.errors is not None:  # as few rows as now between, and among these the fewest errors
         between = search.inside(*edges[::-1])
         share = QUANTITIES["share"]
@@ -361,7 +378,7 @@ def _largest_in(values: NDArray[np.float64], first: NDArray[np.int64], last: NDA
     return found
 
 
-def infeasible(entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> InfeasibleError:
+def infeasible(entries: Entries, task: ZoneTask) -> InfeasibleError:
     """Why no thresholds meet all conditions, and what can be attained instead."""
 
     def without(some: Callable[[Condition], bool]) -> ZoneTask:

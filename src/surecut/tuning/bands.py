@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from surecut._inputs import as_scores, as_weights, check_missing, require_same_length, without_missing
 from surecut._labels import as_labels
 from surecut.certificates.certificate import check_confidence
-from surecut.certificates.weights import check_weights, require_both, require_whole
+from surecut.certificates.weights import check_weights, frequencies, require_both, require_whole
+from surecut.certificates.zone_assurance import assured_edges
 from surecut.constraints import ConstraintLike, InfeasibleError
 from surecut.core import rules
 from surecut.core.search import search
@@ -21,13 +23,16 @@ from surecut.decisions.bands import Bands
 from surecut.metrics import LinearFractionalMetric, get_metric
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
+from surecut.tuning.stable import settle
+from surecut.tuning.tune import tally_for_limits
+from surecut.tuning.zone_failures import failure_rates
 from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from surecut.core.entries import Entries
-    from surecut.core.rules import Objective
+    from surecut.core.rules import Objective, Placed
     from surecut.metrics import Metric
     from surecut.sample import Sample
     from surecut.tuning.request import MetricLike
@@ -243,15 +248,65 @@ def tune_bands(
 
 def find_bands(source: RowsToTune, request: BandsRequest) -> Bands:
     """The bands of one sample for a request."""
+    if request.confidence is not None:
+        bands = _promised(source, request)
+    elif request.stable:
+        bands = _stable(source, request)
+    else:
+        bands = _exact(source, request)
+    return bands if request.pos_label is None else bands.with_sample(pos_label=request.pos_label)
+
+
+def _exact(source: RowsToTune, request: BandsRequest) -> Bands:
+    """The best bands of the rows."""
     task = request.task
     found = None if task.is_joint else _separate(source, task)
     if found is None:
         tally = source.tally()
         _require_scores(tally.entries, task)
-        bands = bands_at(tally.entries, best_edges(tally.entries, task), request, tally.dtype, tally.sample)
-    else:
-        bands = bands_at(*found, request, source.dtype, source.sample)
-    return bands if request.pos_label is None else bands.with_sample(pos_label=request.pos_label)
+        return bands_at(tally.entries, best_edges(tally.entries, task), request, tally.dtype, tally.sample)
+    return bands_at(*found, request, source.dtype, source.sample)
+
+
+def _promised(source: RowsToTune, request: BandsRequest) -> Bands:
+    """The best bands among those whose conditions hold on new data."""
+    assert request.confidence is not None
+    task = request.task
+    rows = tally_for_limits(source)
+    rows = rows if task.prior is None else rows.with_prior(task.prior)
+    counts = frequencies(rows, "a condition with confidence", request.weights)
+    _require_scores(counts.entries, task)
+    edges, by_pilot = assured_edges(counts.candidates, task, request.confidence, rows.order)
+    bands = bands_at(counts.entries, edges, request, counts.dtype, rows.sample)
+    if by_pilot:  # the promise is of the scores that the pilot chose
+        inside = (bands.thresholds > -np.inf) & (bands.thresholds < np.inf)
+        bands = replace(bands, thresholds=np.where(inside, bands.intervals[:, 1], bands.thresholds))
+    return bands
+
+
+def _stable(source: RowsToTune, request: BandsRequest) -> Bands:
+    """Bands for new rows: each boundary is settled by itself, and boundaries that cross are settled as one."""
+    task = request.task
+    if task.is_joint:
+        raise ValueError(
+            "stable=True settles each threshold by itself, and a condition on a zone between two others, or metric=, "
+            "joins them: leave stable=False"
+        )
+    groups = [[boundary] for boundary in task.boundaries]
+    while True:
+        settled = settle(source, [task.of_cut(group) for group in groups], request.random_state)
+        placed = [rules.placed_one(one.curve.entries, one.edge, source.dtype) for one in settled]
+        crossed = [i for i, (low, high) in enumerate(itertools.pairwise(placed)) if low.thresholds > high.thresholds]
+        if not crossed:
+            break
+        groups[crossed[0]] += groups.pop(crossed[0] + 1)
+    numbers = [i for i, group in enumerate(groups) for _ in group]
+    every = [settled[i] for i in numbers]
+    entries = every[0].curve.entries
+    _require_scores(entries, task)
+    bands = _bands([placed[i] for i in numbers], request, source.sample)
+    rates = failure_rates(entries, task, request.random_state, bands.thresholds)
+    return replace(bands, failure_rates=rates, stability=tuple(one.stability for one in every))
 
 
 def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
@@ -288,12 +343,20 @@ def bands_at(
     entries: Entries, edges: Sequence[int], request: BandsRequest, dtype: np.dtype[Any], sample: Sample
 ) -> Bands:
     """The bands at some edges of the entries of one sample, the lowest boundary first."""
+    bands = _bands([rules.placed_one(entries, edge, dtype) for edge in edges], request, sample)
+    rates = failure_rates(entries, request.task, request.random_state) if request.confidence is None else ()
+    return replace(bands, confusion=rows_between(entries, edges), failure_rates=rates)
+
+
+def _bands(placed: Sequence[Placed], request: BandsRequest, sample: Sample) -> Bands:
+    """The bands with some cuts as their boundaries, the lowest first."""
     task, aim = request.task, request.task.aim
-    placed = [rules.placed_one(entries, edge, dtype) for edge in edges]
+    accepted = [(one.confusion.fp, one.confusion.tp) for one in placed]
+    rejected = placed[0].confusion
+    inside = [(low[0] - high[0], low[1] - high[1]) for low, high in itertools.pairwise(accepted)]
+    counts = np.array([(rejected.tn, rejected.fn), *inside, accepted[-1]])
     # Nothing is known of scores below all that were seen: where the zone below is empty, it stays so
-    thresholds = [-np.inf if edge == len(entries) else one.thresholds for edge, one in zip(edges, placed, strict=True)]
-    counts = rows_between(entries, edges)
-    negatives, positives = entries.totals[0].tolist()
+    thresholds = [-np.inf if not one.confusion.tn + one.confusion.fn else one.thresholds for one in placed]
     return Bands(
         zones=task.names,
         thresholds=np.array(thresholds, dtype=float),
@@ -303,7 +366,8 @@ def bands_at(
         gains=aim.gains if request.has_gains else None,
         metric=aim.metric,
         conditions=task.conditions,
-        prior=float(positives / (positives + negatives)) if task.prior is None else task.prior,
+        confidence=request.confidence,
+        prior=float(rejected.prior) if task.prior is None else task.prior,
         prior_given=task.prior is not None,
         sample=sample,
     )
