@@ -24,7 +24,7 @@ help:
 	@echo "make demo     set up .venv and show on real data what tuning the cut is worth"
 	@echo "make test     set up .venv and run all tests"
 	@echo "make test-floors  run all tests in .venv-floors: Python 3.11, and of each library the lowest version that pyproject.toml allows"
-	@echo "make fuzz     compare 50,000 drawn cuts of every path with trying each threshold in exact fractions (some minutes)"
+	@echo "make fuzz     compare 50,000 drawn cuts of every path, and 10,800 bands, with trying each threshold in exact fractions (some minutes)"
 	@echo "make hypofuzz  the same cases chosen by coverage, under HypoFuzz; until it is stopped"
 	@echo "make coverage  branches of the core and of the sources that tests take; fails below 100 %"
 	@echo "make mutants  change core/rules.py in every way that mutmut knows; tests must notice (some minutes)"
@@ -93,6 +93,7 @@ FUZZ ?= --runs 50000
 
 fuzz: $(DEVELOP)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+	PYTHONPATH=tests $(BIN)/python -m fuzz.bands
 
 hypofuzz: $(QUALITY)
 	PYTHONPATH=tests $(BIN)/hypothesis fuzz -- tests/fuzz/test_hypothesis.py

@@ -56,6 +56,8 @@ ENTRY_POINTS = {
     "tune_frame": surecut.tune_frame,
     "tune_expected": surecut.tune_expected,
     "tune_tallies": tune_tallies,
+    "tune_bands": surecut.tune_bands,
+    "tune_bands_frame": surecut.tune_bands_frame,
     "tally_frame": surecut.tally_frame,
     "ScoreTally.from_scores": surecut.ScoreTally.from_scores,
     "ScoreSketch.update": surecut.ScoreSketch.update,
@@ -90,6 +92,16 @@ COUNTED = dict.fromkeys(
     ],
     NO_CUT,
 )
+
+OF_BANDS = {
+    "average": "each group has thresholds of its own",
+    "groups": PROMISES,
+    "constraint": "conditions are on zones: upper, lower, conditions",
+    "shrinkage": "stable=True uses the same model of the scores",
+    "zero_division": "there is no samples average",
+    "labels": "the columns `by` hold the groups",
+    "unknown": "every group that the rows have is tuned",
+}
 
 ABSENT: dict[str, dict[str, str]] = {
     "tune_threshold": {
@@ -131,6 +143,8 @@ ABSENT: dict[str, dict[str, str]] = {
         "zero_division": "tallies have no samples average",
         "missing": THE_TALLYS,
     },
+    "tune_bands": {**OF_BANDS, "by": ONE_LABEL},
+    "tune_bands_frame": OF_BANDS,
     "tally_frame": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
     "ScoreTally.from_scores": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
     "ScoreSketch.update": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
@@ -180,6 +194,8 @@ del ABSENT["check_label_drift"]["unknown"]
 
 OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label
+    ("tune_bands", "metric"): None,  # fewest rows between the outer zones, or the gains
+    ("tune_bands_frame", "metric"): None,
     ("certify", "confidence"): 0.95,  # there is no certificate without
     ("check_drift", "confidence"): 0.95,
     ("check_label_drift", "confidence"): 0.95,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.certificates.drift import DriftReport, check_drift
+    from surecut.certificates.zone_certificate import BandsCertificate, ZoneLimit
+    from surecut.certificates.zone_drift import BandsDrift
     from surecut.classifier.plug_in import PlugInClassifier
     from surecut.confusion import Confusion
     from surecut.constraints import Constraint, InfeasibleError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
     from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
+    from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import LabelStability, Stability
     from surecut.linear.surrogate import LinearSurrogate
@@ -28,17 +31,21 @@ if TYPE_CHECKING:
     from surecut.positive_class import PositiveClassWarning
     from surecut.sources.sketch import ScoreSketch, SketchCut
     from surecut.tuning.bands import tune_bands
+    from surecut.tuning.bands_frame import tune_bands_frame
     from surecut.tuning.frame import apply_frame, tally_frame, tune_frame
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
 
 _HOME = {
     "Bands": "surecut.decisions.bands",
+    "BandsCertificate": "surecut.certificates.zone_certificate",
+    "BandsDrift": "surecut.certificates.zone_drift",
     "Certificate": "surecut.certificates.certificate",
     "Confusion": "surecut.confusion",
     "Constraint": "surecut.constraints",
     "Cut": "surecut.decisions.cut",
     "DriftReport": "surecut.certificates.drift",
+    "GroupedBands": "surecut.decisions.grouped_bands",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
     "LabelStability": "surecut.decisions.stability",
@@ -49,6 +56,7 @@ _HOME = {
     "AbsentPositiveWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
     "UnknownLabelWarning": "surecut._warnings",
+    "ZoneLimit": "surecut.certificates.zone_certificate",
     "ScoreSketch": "surecut.sources.sketch",
     "SketchCut": "surecut.sources.sketch",
     "SourceChangedError": "surecut.core.search",
@@ -60,6 +68,7 @@ _HOME = {
     "get_metric": "surecut.metrics",
     "tally_frame": "surecut.tuning.frame",
     "tune_bands": "surecut.tuning.bands",
+    "tune_bands_frame": "surecut.tuning.bands_frame",
     "tune_expected": "surecut.tuning.labels",
     "tune_frame": "surecut.tuning.frame",
     "tune_threshold": "surecut.tuning.threshold",
@@ -70,11 +79,14 @@ _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "t
 __all__ = [
     "AbsentPositiveWarning",
     "Bands",
+    "BandsCertificate",
+    "BandsDrift",
     "Certificate",
     "Confusion",
     "Constraint",
     "Cut",
     "DriftReport",
+    "GroupedBands",
     "Hull",
     "InfeasibleError",
     "LabelStability",
@@ -89,6 +101,7 @@ __all__ = [
     "SourceChangedError",
     "Stability",
     "UnknownLabelWarning",
+    "ZoneLimit",
     "apply_frame",
     "certify",
     "check_drift",
@@ -102,6 +115,7 @@ __all__ = [
     "tally_frame",
     "theory",
     "tune_bands",
+    "tune_bands_frame",
     "tune_expected",
     "tune_frame",
     "tune_threshold",

@@ -7,7 +7,7 @@ elsewhere) asks it what to look for, encodes rows as positive or not, and hands 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
@@ -334,3 +334,15 @@ def _require_labels(values: NDArray[Any], name: str) -> None:
             f"{name} holds {counted(int(missing.sum()), 'missing label')}, the first at position "
             f"{int(missing.argmax())}: {DROP_OR_FILL}"
         )
+
+
+def label_parts(labels: Sequence[Any], columns: int, whose: str = "the cut") -> list[tuple[Any, ...]]:
+    """Each label, or group, of a decision as the values of so many columns.
+
+    >>> label_parts(["a", "b"], 1), label_parts([("a", 1)], 2)
+    ([('a',), ('b',)], [('a', 1)])
+    """
+    parts = [label if isinstance(label, tuple) else (label,) for label in labels]
+    if any(len(label) != columns for label in parts):
+        raise ValueError(f"labels of {whose}, such as {labels[0]!r}, do not come from {counted(columns, 'column')}")
+    return [tuple(map(plain_value, label)) for label in parts]

@@ -141,11 +141,15 @@ def parse_conditions(given: Mapping[str, ConditionsLike], zones: Sequence[str]) 
     for name, conditions in given.items():
         if name not in zones:
             raise ValueError(f"there is no zone {name!r}: the zones are {', '.join(map(repr, zones))}")
-        alone = isinstance(conditions, (str, tuple, Constraint))
-        for one in [conditions] if alone else conditions:  # type: ignore[union-attr]
-            quantity, sense, level = _parts(one)  # type: ignore[arg-type]
+        for one in each_condition(conditions):
+            quantity, sense, level = _parts(one)
             found.append(Condition(quantity, sense, level, list(zones).index(name)))
     return tuple(sorted(found, key=lambda condition: condition.zone))
+
+
+def each_condition(given: ConditionsLike) -> list[ConstraintLike]:
+    """The conditions of a zone as a list: one may stand alone."""
+    return [given] if isinstance(given, (str, tuple, Constraint)) else list(given)
 
 
 def _parts(condition: ConstraintLike) -> tuple[Metric, str, float]:

@@ -309,5 +309,5 @@ def test_rows_or_a_tally_are_needed():
         check_drift(cut)
     with pytest.raises(ValueError, match="either rows or their tally, not both"):
         check_drift(cut, y, scores, tally=tally(y, scores))
-    with pytest.raises(TypeError, match="needs a cut of one label first, got ndarray"):
+    with pytest.raises(TypeError, match="needs a cut of one label, or bands, first, got ndarray"):
         check_drift(y, scores)

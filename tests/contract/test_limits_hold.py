@@ -20,7 +20,7 @@ from surecut.certificates import nuisance
 from surecut.certificates.bands import Bands, band_limits, bands
 from surecut.certificates.bootstrap import _optimism
 from surecut.certificates.cells import group_codes
-from surecut.certificates.clusters import _is_rejected, _is_sorted, _steps, cluster_limits, least_ratio
+from surecut.certificates.clusters import _is_rejected, _steps, cluster_limits, is_sorted, least_ratio
 from surecut.certificates.drift import check_drift
 from surecut.certificates.label_rows import LabelRows
 from surecut.certificates.limits import row_worth, value_limits
@@ -509,9 +509,9 @@ def test_rows_of_many_labels_that_come_sorted_are_refused(average):
 @pytest.mark.parametrize(("number", "share"), [(12, 0.5), (40, 0.2), (300, 0.01), (4_000, 0.3)])
 def test_an_order_that_means_nothing_is_seldom_taken_for_a_sorted_one(number, share):
     rng, draws = np.random.default_rng(0), 1_500
-    sorted_ = sum(_is_sorted((rng.random(number) < share).astype(float), 1e-3) for _ in range(draws))
+    sorted_ = sum(is_sorted((rng.random(number) < share).astype(float), 1e-3) for _ in range(draws))
     assert sorted_ <= stats.binom.ppf(0.999, draws, 1e-3)
-    assert _is_sorted((np.arange(number) < max(number * share, 6)).astype(float), 3e-3)
+    assert is_sorted((np.arange(number) < max(number * share, 6)).astype(float), 3e-3)
 
 
 def test_groups_of_shuffled_rows_come_in_no_order_of_their_size():

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from surecut.certificates.cells import ClusterCells, cells_of
-from surecut.certificates.clusters import STEPS, least_ratio, permutation
+from surecut.certificates.clusters import STEPS, bounded_mean_limits, permutation
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.joint_bets import Ratios, Reference, is_narrower, least_sum
 from surecut.certificates.limits import counted_kinds, value_of_share
@@ -100,11 +100,7 @@ def _mean_over_rows(terms: list[Term], cells: ClusterCells, error: float) -> tup
     """Where a row counts the same below the bar whatever its cell: its own mean over labels is bounded."""
     worth = sum(factor * numerators / denominators for factor, numerators, denominators in terms)
     of_row = cells.worth(np.tile(worth / cells.labels, (cells.labels, 1)))
-    least, most, one = float(np.min(worth)), float(np.max(worth)), np.ones(len(cells))
-    return (
-        least_ratio(of_row, one, most - least, (least, most), error),
-        -least_ratio(-of_row, one, most - least, (-most, -least), error),
-    )
+    return bounded_mean_limits(of_row, (float(np.min(worth)), float(np.max(worth))), error)
 
 
 def _ratios(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from surecut.certificates.bootstrap import bootstrap_certificate
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, ConstraintPromise, check_confidence
@@ -24,7 +24,10 @@ from surecut.certificates.promises import bootstrap_promises, holdout_promises, 
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.certificates.weights import check_weights
+from surecut.certificates.zone_certificate import BandsCertificate, bands_certificate
+from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
+from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
@@ -49,8 +52,34 @@ NOT_INDEPENDENT = (
 )
 
 
+class CertifyOptions(TypedDict, total=False):
+    """Options that do not change the type of a certificate, for the overloads of `certify`."""
+
+    tally: ScoreTally | Sequence[ScoreTally] | None
+    by: ArrayLike | None
+    sample_weight: ArrayLike | None
+    weights: str | None
+    groups: ArrayLike | None
+    pos_label: Any
+    confidence: float
+    method: str
+    held_out: bool | None
+    missing: str
+    resamples: int
+    random_state: Any
+    progress: bool | None
+
+
+@overload
 def certify(
-    cut: Cut | MultilabelCut,
+    cut: Bands, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
+) -> BandsCertificate: ...
+@overload
+def certify(
+    cut: Cut | MultilabelCut, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
+) -> Certificate: ...
+def certify(
+    cut: Cut | MultilabelCut | Bands,
     y_true: Any = None,
     y_score: Any = None,
     *,
@@ -67,13 +96,14 @@ def certify(
     resamples: int = 2000,
     random_state: Any = 0,
     progress: bool | None = None,
-) -> Certificate:
-    """Limits for a cut's value on new rows.
+) -> Certificate | BandsCertificate:
+    """Limits for a cut's value on new rows; for bands, of what is in each zone.
 
     Parameters
     ----------
     cut
-        A cut, however it was found; of one label or of many.
+        A cut, however it was found; of one label or of many. Or bands: their certificate, by ``"holdout"`` or
+        ``"uniform"``, has the share of each zone, the NPV of the lowest, the PPV of the highest, conditions and gain.
     y_true, y_score
         Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none. Of
         many labels: matrices, dense or sparse; columns, with `by`; or a list of the labels' tallies.
@@ -123,7 +153,12 @@ def certify(
     """
     asked = Asked(confidence, method, weights, held_out, missing, resamples, random_state, progress)
     rows: dict[str, Any] = {"tally": tally, "by": by, "sample_weight": sample_weight, "groups": groups}
-    found = certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
+    found: Certificate | BandsCertificate
+    if isinstance(cut, Bands):
+        check_promise(confidence, method, weights, held_out)
+        found = bands_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
+    else:
+        found = certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if not held_out or method == "theorem":
         return found
     return replace(found, assumptions=(*(one for one in found.assumptions if one != KEPT_ASIDE), BY_WORD))
@@ -134,7 +169,11 @@ def certificate(
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
     if not isinstance(cut, (Cut, MultilabelCut)):
-        raise TypeError(f"certify(cut, y_true, y_score) needs a cut first, got {type(cut).__name__}")
+        other = "; certify the bands of each group by themselves: certify(bands[group], ...)"
+        raise TypeError(
+            f"certify(cut, y_true, y_score) needs a cut or bands first, got {type(cut).__name__}"
+            f"{other if isinstance(cut, GroupedBands) else ''}"
+        )
     check_promise(asked.confidence, asked.method, asked.weights, asked.held_out, rows.get("groups") is not None)
     evidence = evidence_of(cut, asked, y_true, y_score, **rows)
     certified, promised = METHODS[asked.method]

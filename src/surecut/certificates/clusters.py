@@ -129,6 +129,17 @@ def least_ratio(
     return least if found is None else least + (most - least) * found
 
 
+def bounded_mean_limits(
+    values: NDArray[np.float64], extremes: tuple[float, float], error: float
+) -> tuple[float, float]:
+    """Lower and upper limit of the mean of independent values, none of which is beyond the extremes."""
+    (least, most), one = extremes, np.ones(len(values))
+    return (
+        least_ratio(values, one, most - least, (least, most), error),
+        -least_ratio(-values, one, most - least, (-most, -least), error),
+    )
+
+
 def permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.intp]:
     """Another order than the one in which clusters came.
 
@@ -249,7 +260,7 @@ def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
         slopes = slopes_of(lambda at: np.asarray(metric.evaluate(Confusion(*at.T))), totals + step, step)
     positives = np.tile([1.0, 0.0, 1.0, 0.0], (cells.labels, 1))
     for weights in (np.where(np.isfinite(slopes), slopes, 0.0), positives):
-        if _is_sorted(cells.worth(weights), SORTED / 2):
+        if is_sorted(cells.worth(weights)):
             raise ValueError(
                 f"the {what} come sorted: neighbours are more alike than chance explains, and limits of {what} need an "
                 f"order that has nothing to do with what they hold. Put whole {what} in an order drawn by random "
@@ -257,7 +268,7 @@ def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
             )
 
 
-def _is_sorted(worth: NDArray[np.float64], error: float) -> bool:
+def is_sorted(worth: NDArray[np.float64], error: float = SORTED / 2) -> bool:
     """Whether neighbours have more similar ranks than under all but a part `error` of the permutations."""
     size = int(np.ceil(len(worth) / MOST_COMPARED))
     worth = worth[: len(worth) // size * size].reshape(-1, size).sum(axis=1)

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from surecut.certificates.resampling import resample
 from surecut.certificates.weights import check_weights, frequencies, require_whole
 from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
+from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.saving import UnknownMetric
 from surecut.metrics import FunctionMetric
@@ -46,6 +47,7 @@ from surecut.overlap import Overlap
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from surecut.certificates.zone_drift import BandsDrift
     from surecut.confusion import Confusion
     from surecut.decisions.multilabel import MultilabelCut
 
@@ -130,8 +132,30 @@ class DriftReport:
         return self.prior.moved or self.value.moved
 
 
+class DriftOptions(TypedDict, total=False):
+    """Options that do not change the type of a report, for the overloads of `check_drift`."""
+
+    tally: ScoreTally | None
+    reference: ScoreTally | None
+    sample_weight: ArrayLike | None
+    weights: str | None
+    pos_label: Any
+    confidence: float
+    missing: str
+    looks: int
+    random_state: Any
+
+
+@overload
 def check_drift(
-    cut: Cut,
+    cut: Bands, y_true: ArrayLike | None = ..., y_score: ArrayLike | None = ..., **options: Unpack[DriftOptions]
+) -> BandsDrift: ...
+@overload
+def check_drift(
+    cut: Cut, y_true: ArrayLike | None = ..., y_score: ArrayLike | None = ..., **options: Unpack[DriftOptions]
+) -> DriftReport: ...
+def check_drift(
+    cut: Cut | Bands,
     y_true: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
     *,
@@ -144,13 +168,13 @@ def check_drift(
     missing: str = "error",
     looks: int = 1,
     random_state: Any = 0,
-) -> DriftReport:
-    """Compare new rows with those that tuned a cut.
+) -> DriftReport | BandsDrift:
+    """Compare new rows with those that tuned a cut, or bands.
 
     Parameters
     ----------
     cut
-        The cut in use; it remembers the counts of its tuning rows.
+        The cut in use, or the bands; it remembers the counts of its tuning rows.
     y_true, y_score
         Labels and scores of the new rows; or a `tally` of them.
     reference
@@ -188,8 +212,10 @@ def check_drift(
     >>> check_drift(cut, *draw(4_000, shift=0.2)).value.direction
     'fell'
     """
-    if not isinstance(cut, Cut):
-        raise TypeError(f"check_drift(cut, y_true, y_score) needs a cut of one label first, got {type(cut).__name__}")
+    if not isinstance(cut, (Cut, Bands)):
+        raise TypeError(
+            f"check_drift(cut, y_true, y_score) needs a cut of one label, or bands, first, got {type(cut).__name__}"
+        )
     check_watch(confidence, weights, looks)
     check_missing(missing, "error", "drop")
     if tally is None:
@@ -203,11 +229,15 @@ def check_drift(
             require_whole(np.asarray(sample_weight, dtype=float), weights)
     elif y_true is not None or y_score is not None or sample_weight is not None:
         raise ValueError("pass either rows or their tally, not both")
+    if isinstance(cut, Bands):
+        from surecut.certificates.zone_drift import bands_drift
+
+        return bands_drift(cut, tally, reference, weights, confidence, looks, random_state)
     if isinstance(cut.metric, (FunctionMetric, UnknownMetric)):
         raise ValueError(f"the cut was tuned for the function {cut.metric.name!r}, of which nothing is known here")
-    kind = _kind(cut, reference)
-    before = _then(cut, reference, weights)
-    now = _counted(cut, tally, weights)
+    kind = kind_of_reference(cut, reference)
+    before = rows_then(cut, reference, weights)
+    now = counted_rows(cut, tally, weights)
     negatives, positives = (int(total) for total in now.rows.sum(axis=0))
     cut.metric.check_classes(positives, negatives)
 
@@ -215,8 +245,8 @@ def check_drift(
     confusion = now.confusion_at(cut.threshold)
     return DriftReport(
         cut=cut,
-        prior=_prior_change(cut, before, positives, positives + negatives, error / 2),
-        value=_value_change(cut, before, kind, now, confusion, error / 2, random_state),
+        prior=prior_change(cut, before, positives, positives + negatives, error / 2),
+        value=value_change(cut, before, kind, now, confusion, error / 2, random_state),
         value_at_then_prior=float(cut.metric.evaluate(confusion.at_prior(cut.prior)))
         if positives and negatives
         else math.nan,
@@ -348,7 +378,7 @@ def _unchecked(cut: Cut, tally: ScoreTally, reference: ScoreTally | None) -> str
     return None
 
 
-class _Then(Enum):
+class Reference(Enum):
     """What the new rows are compared with."""
 
     COUNTS = "the counts that the cut remembers"
@@ -357,30 +387,30 @@ class _Then(Enum):
     ASIDE = "rows that were kept aside"
 
 
-def _kind(cut: Cut, reference: ScoreTally | None) -> _Then:
+def kind_of_reference(cut: Cut, reference: ScoreTally | None) -> Reference:
     """What the reference is, by its rows as they are, before weights repeat them."""
     if reference is None:
-        return _Then.COUNTS
+        return Reference.COUNTS
     if reference.has_tuned(cut):
-        return _Then.TUNING
+        return Reference.TUNING
     if rows_trained(cut, {0: reference}) is Overlap.SHARED:
         raise ValueError(
             "the reference rows trained the model, all or many of them, and its scores of them are too good to "
             "compare with: give reference rows that it was not trained on"
         )
-    return _Then.ASIDE if rows_tuned(cut, {0: reference}) is Overlap.NONE else _Then.PARTLY
+    return Reference.ASIDE if rows_tuned(cut, {0: reference}) is Overlap.NONE else Reference.PARTLY
 
 
-def _counted(cut: Cut, tally: ScoreTally, weights: str | None) -> ScoreTally:
+def counted_rows(cut: Cut, tally: ScoreTally, weights: str | None) -> ScoreTally:
     """Rows as often as their weights say, at the prior of the cut."""
     counted = frequencies(tally, "the check", weights)
     return counted if not cut.prior_given else counted.with_prior(cut.prior)
 
 
-def _then(cut: Cut, reference: ScoreTally | None, weights: str | None) -> ScoreTally:
+def rows_then(cut: Cut, reference: ScoreTally | None, weights: str | None) -> ScoreTally:
     """The rows to compare with: the reference, or the four counts that a cut remembers."""
     if reference is not None:
-        return _counted(cut, reference, weights)
+        return counted_rows(cut, reference, weights)
     if cut.weighted:
         if weights != "counts":
             raise ValueError(
@@ -400,7 +430,7 @@ def _then(cut: Cut, reference: ScoreTally | None, weights: str | None) -> ScoreT
     return ScoreTally(keys, counts, counts, counts, np.dtype(np.float64), given_prior=given)
 
 
-def _prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error: float) -> Change:
+def prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error: float) -> Change:
     """By Fisher's exact test; against a share that was given, by the binomial one."""
     from scipy import stats
 
@@ -421,40 +451,38 @@ def _prior_change(cut: Cut, before: ScoreTally, positives: int, rows: int, error
     return Change(then, positives / rows, then_limits, limits(positives, rows), p_value, p_value < error)
 
 
-def _value_change(
+def value_change(
     cut: Cut,
     before: ScoreTally,
-    kind: _Then,
+    kind: Reference,
     now: ScoreTally,
     confusion: Confusion,
     error: float,
     random_state: Any,
 ) -> Change:
     """A fall or a rise of the metric, each with half of the error."""
-    then_confusion = cut.confusion if kind is _Then.COUNTS else before.confusion_at(cut.threshold)
-    then_limits = _then_limits(cut, before, kind, then_confusion, random_state)
+    then_confusion = cut.confusion if kind is Reference.COUNTS else before.confusion_at(cut.threshold)
 
     def now_limits(level: float) -> tuple[float, float]:
         lower, upper, _ = value_limits(cut.metric, cells_of(confusion), level, now.given_prior)
         return float(lower), float(upper)
 
+    then_limits = _then_limits(cut, before, kind, then_confusion, random_state)
+    return compared(_value(cut, then_confusion), _value(cut, confusion), then_limits, now_limits, error)
+
+
+def compared(then: float, now: float, then_limits: Limits, now_limits: Limits, error: float) -> Change:
+    """A fall or a rise of a quantity of which limits are known in both samples, each with half of the error."""
     levels = np.geomspace(0.3, error / 100, LEVELS)
     then_lower, then_upper = np.array([then_limits(level) for level in levels]).T
     now_lower, now_upper = np.array([now_limits(level) for level in levels]).T
     fall = _improbability(levels, now_upper, then_lower)
     rise = _improbability(levels, -now_lower, -then_upper)
     p_value = min(1.0, 2 * min(fall, rise))
-    return Change(
-        then=_value(cut, then_confusion),
-        now=_value(cut, confusion),
-        then_limits=then_limits(error),
-        now_limits=now_limits(error),
-        p_value=p_value,
-        moved=p_value < error,
-    )
+    return Change(then, now, then_limits(error), now_limits(error), p_value, p_value < error)
 
 
-def _then_limits(cut: Cut, before: ScoreTally, kind: _Then, confusion: Confusion, random_state: Any) -> Limits:
+def _then_limits(cut: Cut, before: ScoreTally, kind: Reference, confusion: Confusion, random_state: Any) -> Limits:
     """Limits of the value then: exact for rows kept aside, by the bootstrap or for all thresholds for tuning rows."""
 
     def of_rows(level: float) -> tuple[float, float]:
@@ -464,9 +492,9 @@ def _then_limits(cut: Cut, before: ScoreTally, kind: _Then, confusion: Confusion
     def of_counts(level: float) -> tuple[float, float]:
         return band_limits(cut.metric, confusion, before.given_prior, level)
 
-    if kind is _Then.ASIDE:
+    if kind is Reference.ASIDE:
         return of_rows
-    if kind is not _Then.TUNING:
+    if kind is not Reference.TUNING:
         return of_counts  # the limits for any rows that did not train the model
     (drawn,) = resample([cut], before, not cut.constraints, None, RESAMPLES, random_state, False)
     return drawn.limits

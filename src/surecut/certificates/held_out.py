@@ -20,8 +20,11 @@ from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
+    from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
+
+    Decision = Cut | MultilabelCut | Bands
 
     NewRows = Mapping[int, ScoreTally | HeldOutRows]
     """Rows to compare with the seen ones, or their tally, by position of the label; one label is label 0."""
@@ -55,18 +58,18 @@ UNDETERMINED = (
 )
 
 
-def rows_tuned(cut: Cut | MultilabelCut, rows: NewRows) -> Overlap:
+def rows_tuned(cut: Decision, rows: NewRows) -> Overlap:
     """Whether rows are among those that tuned the cut."""
     return _with_role(cut, rows, VALIDATION)
 
 
-def rows_trained(cut: Cut | MultilabelCut, rows: NewRows) -> Overlap:
+def rows_trained(cut: Decision, rows: NewRows) -> Overlap:
     """Whether they are among those that trained the cut's model."""
     return _with_role(cut, rows, TRAINING)
 
 
 def require_valid_rows(
-    cut: Cut | MultilabelCut,
+    cut: Decision,
     rows: NewRows,
     identical: bool,
     method: str,
@@ -111,7 +114,7 @@ def require_valid_rows(
     return tuned_here
 
 
-def _with_role(cut: Cut | MultilabelCut, rows: NewRows, role: str) -> Overlap:
+def _with_role(cut: Decision, rows: NewRows, role: str) -> Overlap:
     found = {
         overlap(
             sample,

@@ -20,8 +20,8 @@ from surecut.certificates.certificate import FRESH, KEPT_ASIDE, Certificate
 from surecut.certificates.clusters import (
     GROUPS,
     NO_ORDER,
+    bounded_mean_limits,
     cluster_limits,
-    least_ratio,
     ratio_limits,
     require_no_order,
     terms_of,
@@ -35,8 +35,6 @@ from surecut.confusion import Confusion
 from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from surecut.metrics import Metric
 
 
@@ -82,7 +80,7 @@ def _of_clusters(evidence: Evidence, cells: ClusterCells, error: float) -> tuple
                 "the samples average of dependent rows has no finite-sample limit here: use method='bootstrap'"
             )
         values = row_values(cut, cells)
-        return float(values.mean()), *_mean_of_rows(values, value_range(cut.metric, cut.zero_division), error)
+        return float(values.mean()), *bounded_mean_limits(values, value_range(cut.metric, cut.zero_division), error)
     value = evidence.value if evidence.average else float(cut.metric.evaluate(evidence.confusion[0]))
     return value, *(_macro if evidence.average == "macro" else _pooled)(cut, cells, error, grouped)
 
@@ -135,12 +133,3 @@ def labels_alone(metric: Metric, confusion: Confusion, error: float) -> tuple[fl
     ]
     lower, upper = np.mean(found, axis=0)
     return float(lower), float(upper)
-
-
-def _mean_of_rows(values: NDArray[np.float64], extremes: tuple[float, float], error: float) -> tuple[float, float]:
-    least, most = extremes
-    one = np.ones(len(values))
-    return (
-        least_ratio(values, one, most - least, (least, most), error),
-        -least_ratio(-values, one, most - least, (-most, -least), error),
-    )

@@ -79,8 +79,8 @@ def _bounded(condition: Condition, candidates: Candidates, task: ZoneTask, error
     what = named(condition, task.names)
     if not condition.moves_one_way or condition.sense == ">=":
         raise ValueError(
-            f"{what} cannot be promised, since it binds two thresholds at once: only an upper bound of a share can, such "
-            "as 'share<=0.2'. Leave out confidence=, and certify the bands on held-out rows"
+            f"{what} cannot be promised, since it binds two thresholds at once: only an upper bound of a share can, "
+            "such as 'share<=0.2'. Leave out confidence=, and certify the bands on held-out rows"
         )
     (of_tp, of_fp, _, _), _ = condition.quantity.cells(1, 1)  # type: ignore[attr-defined]  # a Rate
     negatives, positives = candidates.entries.totals[0].tolist()

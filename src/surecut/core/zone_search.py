@@ -24,6 +24,7 @@ from surecut.constraints import TOLERANCE, InfeasibleError
 from surecut.core.rules import Objective, least_tie
 from surecut.metrics import NOISE, LinearFractionalMetric
 from surecut.zones import QUANTITIES, BoundaryGain, Condition
+import itertools
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,19 +157,27 @@ def gain_at(gains: NDArray[np.float64], boundary: int) -> BoundaryGain:
 def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
     """The weight of each class in each zone, shape (zones, 2), lowest zone first; edges in the same order."""
     ends = [len(entries), *edges, 0]
-    return np.array([entries.weight[high:low].sum(axis=0) for low, high in zip(ends, ends[1:], strict=False)])
+    return np.array([entries.weight[high:low].sum(axis=0) for low, high in itertools.pairwise(ends)])
 
 
 def zones_at(entries: Entries, task: ZoneTask, edges: Sequence[int]) -> list[Confusion]:
     """What is inside each zone between some edges, at the prior of the task, the lowest zone first."""
-    found = _Search.of(entries, task)
-    ends = [len(entries), *edges, 0]
-    return [found.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+    return zones_between(task.at_prior(entries.edges), edges)
 
 
-def best_edges(
-    entries: Entries, task: ZoneTask, allowed: Allowed | None = None, *, explain: bool = True
-) -> list[int]:
+def zones_between(cuts: Confusion, edges: Sequence[int]) -> list[Confusion]:
+    """What is inside each zone between some of the cuts of one sample, the lowest zone first."""
+    ends = [len(cuts.tp) - 1, *edges, 0]
+    return [_inside(cuts, high, low) for low, high in itertools.pairwise(ends)]
+
+
+def _inside(cuts: Confusion, high: Any, low: Any) -> Confusion:
+    """What is between two cuts, the first of which is the higher one."""
+    tp, fp = cuts.tp[low] - cuts.tp[high], cuts.fp[low] - cuts.fp[high]
+    return Confusion(tp=tp, fp=fp, fn=cuts.positives[0] - tp, tn=cuts.negatives[0] - fp)
+
+
+def best_edges(entries: Entries, task: ZoneTask, allowed: Allowed | None = None, *, explain: bool = True) -> list[int]:
     """The edges of one sample's entries between which the zones are best, the lowest boundary first.
 
     Where `allowed` is given it stands for the conditions that bind one boundary alone. Where nothing is feasible the
@@ -272,8 +281,7 @@ class _Search:
         return value, self.best(above - least * below, 0.0) or edges
 
     def _ratio(self, edges: list[int], above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
-        ends = [len(self.edges.tp) - 1, *edges, 0]
-        zones = [self.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+        zones = zones_between(self.edges, edges)
         top, bottom = (
             sum(one[0] * zone.fp + one[1] * zone.tp for one, zone in zip(weights.tolist(), zones, strict=True))
             for weights in (above, below)
@@ -282,8 +290,7 @@ class _Search:
 
     def inside(self, high: Any, low: Any) -> Confusion:
         """What is between two edges, the first of which is the higher one."""
-        tp, fp = self.edges.tp[low] - self.edges.tp[high], self.edges.fp[low] - self.edges.fp[high]
-        return Confusion(tp=tp, fp=fp, fn=self.edges.positives[0] - tp, tn=self.edges.negatives[0] - fp)
+        return _inside(self.edges, high, low)
 
     def _conditions(self, zone: int) -> list[Condition]:
         return [one for one in self.inner if one.zone == zone]

@@ -38,7 +38,7 @@ class Bands:
     confusion
         Shape (zones, 2): the validation rows in each zone, negatives first, as counts or as weights.
     intervals
-        Shape (zones − 1, 2): with each threshold anywhere in its (lower, upper] all validation rows stay in their zones.
+        Shape (zones − 1, 2): with each threshold anywhere in its (lower, upper] validation rows stay in their zones.
     value
         What a row is worth on average, by `gains`; with a `metric`, the ratio. NaN where conditions alone were given.
     gains
@@ -53,8 +53,8 @@ class Bands:
         only.
     failure_rates
         Where nothing is promised: how often each condition fails on other rows than those that bands were tuned on,
-        estimated by resampling, in the order of `conditions`; last, how often any of them does. Empty where there are no
-        conditions, or they are promised.
+        estimated by resampling, in the order of `conditions`; last, how often any of them does. Empty where there are
+        no conditions, or they are promised.
     prior
         The share of positives at which zones were evaluated: that of the validation rows, unless `prior_given`.
     stability
@@ -155,20 +155,15 @@ class Bands:
         numbers = np.zeros(len(column), dtype=np.int64)
         for threshold in self.thresholds.tolist():
             numbers += reaches(column, threshold)
-        if absent.any():
-            if missing not in self.zones:
-                if missing != "error":
-                    raise ValueError(f"missing= must be 'error' or one of the zones {self._listed}, got {missing!r}")
-                raise ValueError(
-                    f"scores has {int(absent.sum()):,} missing values: drop or fill these rows, or name the zone that "
-                    f"they go to, such as missing={self.zones[len(self.zones) // 2]!r}"
-                )
+        if missing != "error":
+            require_zone(missing, self.zones, "missing", "error")
             numbers[absent] = self.zones.index(missing)
+        elif absent.any():
+            raise ValueError(
+                f"scores has {int(absent.sum()):,} missing values: drop or fill these rows, or name the zone that they "
+                f"go to, such as missing={self.zones[len(self.zones) // 2]!r}"
+            )
         return numbers if as_numbers else np.array(self.zones, dtype=object)[numbers].astype(str)
-
-    @property
-    def _listed(self) -> str:
-        return ", ".join(map(repr, self.zones))
 
     def to_sql(self, column: str, dialect: str = "ansi", *, missing: str | None = None) -> str:
         """The bands as one SQL expression: the name of the row's zone.
@@ -178,12 +173,12 @@ class Bands:
 
         >>> from surecut import tune_bands
         >>> bands = tune_bands([0, 0, 1, 1], [0.125, 0.5, 0.375, 0.75], gains={"yes": (-1, 1)}, zones=("no", "yes"))
-        >>> bands.to_sql("p", "sqlite")
-        'CASE WHEN ("p" IS NOT NULL AND CAST("p" AS REAL) >= 6.25e-01) THEN \\'yes\\' WHEN "p" IS NOT NULL THEN \\'no\\' END'
+        >>> print(bands.to_sql("p", "sqlite"))
+        CASE WHEN ("p" IS NOT NULL AND CAST("p" AS REAL) >= 6.25e-01) THEN 'yes' WHEN ("p" IS NOT NULL) THEN 'no' END
         """
-        if missing is not None and missing not in self.zones:
-            raise ValueError(f"missing= must be one of the zones {self._listed}, got {missing!r}")
-        return sql.zone_case(column, self.thresholds.tolist(), self.zones, missing, sql.find_dialect(dialect))
+        require_zone(missing, self.zones, "missing")
+        known = sql.find_dialect(dialect)
+        return sql.zone_case(known.name(column), self.thresholds.tolist(), self.zones, missing, known)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bands as JSON, with a checksum: whole or not at all."""
@@ -273,7 +268,7 @@ class Bands:
         """Raise where the parts of the bands contradict each other."""
         count = len(self.zones)
         if count < 2 or len(set(self.zones)) < count or not all(self.zones):
-            raise ValueError(f"expected two zones or more, each with a name of its own, got {self._listed}")
+            raise ValueError(f"expected two zones or more, each with a name of its own, got {listed_zones(self.zones)}")
         if self.thresholds.shape != (count - 1,) or self.intervals.shape != (count - 1, 2):
             raise ValueError(f"{count} zones have {count - 1} thresholds, each with an interval")
         if self.confusion.shape != (count, 2):
@@ -309,6 +304,18 @@ class Bands:
 
     def _repr_html_(self) -> str:
         return html.bands_html(self)
+
+
+def listed_zones(zones: Sequence[str]) -> str:
+    """Zones for messages."""
+    return ", ".join(map(repr, zones))
+
+
+def require_zone(name: str | None, zones: Sequence[str], option: str, *others: str) -> None:
+    """Raise unless an option that says where rows go names a zone, or nothing."""
+    if name is not None and name not in zones:
+        also = "".join(f"{other!r} or " for other in others)
+        raise ValueError(f"{option}= must be {also}one of the zones {listed_zones(zones)}, got {name!r}")
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:

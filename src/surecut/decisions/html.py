@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
+    from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
 
 ZONE_COLUMNS = ("zone", "negative", "positive", "share")
@@ -111,6 +112,22 @@ def bands_html(bands: Bands) -> str:
     return card(
         rule_text(bands), facts.items(), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>'
     )
+
+
+def grouped_bands_html(bands: GroupedBands, most: int = 10) -> str:
+    """Bands of groups: the thresholds and shares of the largest groups."""
+    names = ("group", *(f"{zone} from" for zone in bands.zones[1:]), *bands.zones, "rows")
+    head = "".join(f'<th style="{CELL};font-weight:normal;opacity:.75">{escape(name)}</th>' for name in names)
+    largest = sorted(range(len(bands)), key=lambda i: -bands.bands[i].rows)[:most]
+    rows = ""
+    for i in largest:
+        one = bands.bands[i]
+        cells = [f"{threshold:.6g}" for threshold in one.thresholds.tolist()]
+        cells += [f"{share:.1%}" for share in one.shares.tolist()] + [f"{one.rows:,}"]
+        first = f'<th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(bands.groups[i]))}</th>'
+        rows += "<tr>" + first + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
+    more = f"<p>and {counted(len(bands) - most, 'group')} with fewer rows</p>" if len(bands) > most else ""
+    return card(str(bands), (), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}')
 
 
 def _confusion(confusion: Confusion) -> str:

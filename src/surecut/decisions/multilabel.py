@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut._inputs import check_missing, plain_value
-from surecut._labels import plain_label
+from surecut._inputs import check_missing
+from surecut._labels import label_parts, plain_label
 from surecut._matrices import ROWS_AT_ONCE, is_sparse, score_matrix
 from surecut._plurals import counted
 from surecut.averages import AVERAGES, NEARLY_ALL, OVERPREDICTED, macro_value, undefined_labels, values_per_label
@@ -390,12 +390,7 @@ class MultilabelCut:
 
     def label_parts(self, columns: int) -> list[tuple[Any, ...]]:
         """Each label as the values of so many columns."""
-        parts = [label if isinstance(label, tuple) else (label,) for label in self.labels]
-        if any(len(label) != columns for label in parts):
-            raise ValueError(
-                f"labels of the cut, such as {self.labels[0]!r}, do not come from {counted(columns, 'column')}"
-            )
-        return [tuple(map(plain_value, label)) for label in parts]
+        return label_parts(self.labels, columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON.

@@ -155,18 +155,48 @@ def reaches_by(
 
 
 def zone_case(
-    column: str, thresholds: Sequence[float], zones: Sequence[str], missing: str | None, dialect: Dialect
+    expression: str, thresholds: Sequence[float], zones: Sequence[str], missing: str | None, dialect: Dialect
 ) -> str:
-    """Write the zone of a score, where thresholds ascend: `missing`, or null, where the score is null or NaN."""
-    name = dialect.name(column)
+    """Write the zone of a score, an SQL expression: `missing`, or null, where it is null or NaN.
+
+    Thresholds ascend, and are between the zones.
+    """
     branches = []
     above = math.inf
     for zone, threshold in zip(zones[::-1], [*thresholds[::-1], -math.inf], strict=True):
         if threshold < above:  # otherwise no score is in the zone
-            branches.append(f"WHEN {reaches(name, threshold, dialect)} THEN {dialect.literal(zone)}")
+            branches.append(f"WHEN {reaches(expression, threshold, dialect)} THEN {dialect.literal(zone)}")
         above = threshold
-    otherwise = "" if missing is None else f" ELSE {dialect.literal(missing)}"
-    return f"CASE {' '.join(branches)}{otherwise} END"
+    return f"CASE {' '.join(branches)}{_otherwise(missing, dialect)} END"
+
+
+def zone_case_by(
+    expression: str,
+    columns: Sequence[str],
+    thresholds: Iterable[tuple[tuple[Any, ...], Sequence[float]]],
+    zones: Sequence[str],
+    missing: str | None,
+    unknown: str | None,
+    dialect: Dialect,
+) -> str:
+    """Write the zone of a score by the thresholds of its group: `unknown`, or null, in other groups.
+
+    A group is a tuple of values, one of each column.
+    """
+    known = list(thresholds)
+    for column, values in zip(columns, zip(*(group for group, _ in known), strict=True), strict=True):
+        _require_one_kind(column, values)
+    branches = []
+    for group, of_group in known:
+        is_group = " AND ".join(
+            f"{column} = {dialect.literal(value)}" for column, value in zip(columns, group, strict=True)
+        )
+        branches.append(f"WHEN {is_group} THEN {zone_case(expression, of_group, zones, missing, dialect)}")
+    return f"CASE {' '.join(branches)}{_otherwise(unknown, dialect)} END"
+
+
+def _otherwise(zone: str | None, dialect: Dialect) -> str:
+    return "" if zone is None else f" ELSE {dialect.literal(zone)}"
 
 
 def _conditions(

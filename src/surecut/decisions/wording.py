@@ -17,6 +17,7 @@ from surecut.constraints import Constraint, listed
 if TYPE_CHECKING:
     from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
+    from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import Stability
 
@@ -196,14 +197,19 @@ def zone_text(bands: Bands, zone: int) -> str:
 
 def conditions_text(bands: Bands) -> str:
     """Write what zones had to meet, and how sure that is."""
-    listed = " and ".join(f"{one} in {bands.zones[one.zone]}" for one in bands.conditions)
     if not bands.conditions:
         return ""
+    listed = conditions_listed(bands)
     if bands.confidence is not None:
         return f"{listed} on new data ({100 * bands.confidence:.4g} % confidence)"
     if not bands.failure_rates:
         return f"{listed} on these rows"
     return f"{listed} on these rows; on other rows not all hold in about {bands.failure_rates[-1]:.0%} of cases"
+
+
+def conditions_listed(bands: Bands) -> str:
+    """Write the conditions with the names of their zones."""
+    return " and ".join(f"{one} in {bands.zones[one.zone]}" for one in bands.conditions)
 
 
 def bands_value_text(bands: Bands) -> str:
@@ -223,6 +229,18 @@ def bands_text(bands: Bands) -> str:
     stable = " (stable)" if bands.stability else ""
     notes = filter(None, [f"of {rows} {zones}", bands_value_text(bands), given, conditions_text(bands)])
     return f"{rule_text(bands)}{stable}: {'; '.join(notes)}"
+
+
+def grouped_bands_text(bands: GroupedBands) -> str:
+    """Write the bands of groups in one line."""
+    shares = ", ".join(f"{share:.1%} {zone}" for zone, share in zip(bands.zones, bands.shares.tolist(), strict=True))
+    text = f"{counted(len(bands), 'group')}, each with thresholds of its own: {shares}"
+    if not bands.bands[0].conditions:
+        return text
+    listed = conditions_listed(bands.bands[0])
+    if bands.confidence is None:
+        return f"{text}; {listed} in each group on these rows"
+    return f"{text}; {listed} in every group on new data ({100 * bands.confidence:.4g} % confidence)"
 
 
 def multilabel_text(cut: MultilabelCut) -> str:

@@ -32,6 +32,7 @@ from surecut.core.memory import Counted
 from surecut.core.rules import Objective
 from surecut.core.search import search
 from surecut.core.settings import settings
+from surecut.core.tally import CoarseTally
 from surecut.decisions.cut import Cut
 from surecut.metrics import get_metric
 from surecut.sample import Sample, fingerprint
@@ -170,6 +171,13 @@ class ScoreSketch:
             raise ValueError("the sketch holds no rows yet")
         counts = self._counts[::-1]
         return Entries.of(*self._bins.ends(self._number[::-1]), counts.rows, counts.weight)
+
+    @property
+    def tally(self) -> CoarseTally:
+        """The bins as a tally by ranges of scores."""
+        entries = self.entries
+        counts = entries.weight, entries.rows, entries.weight
+        return CoarseTally(entries.low, *counts, self._dtype or DTYPES[0], self._checksum, highest=entries.high)
 
     @property
     def hull(self) -> Hull:

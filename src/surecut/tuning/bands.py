@@ -6,27 +6,28 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from surecut._inputs import as_scores, as_weights, check_missing, require_same_length, without_missing
+from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
 from surecut._labels import as_labels
-from surecut.certificates.certificate import check_confidence
-from surecut.certificates.weights import check_weights, frequencies, require_both, require_whole
+from surecut.certificates.weights import frequencies, require_both, require_whole
 from surecut.certificates.zone_assurance import assured_edges
 from surecut.constraints import ConstraintLike, InfeasibleError
 from surecut.core import rules
 from surecut.core.search import search
+from surecut.core.tally import ScoreTally
 from surecut.core.zone_search import Aim, ZoneTask, best_edges, rows_between
 from surecut.decisions.bands import Bands
 from surecut.metrics import LinearFractionalMetric, get_metric
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
+from surecut.tuning.request import check_options
 from surecut.tuning.stable import settle
-from surecut.tuning.tune import tally_for_limits
+from surecut.tuning.tune import TalliedRows, tally_for_limits
 from surecut.tuning.zone_failures import failure_rates
-from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains
+from surecut.zones import ConditionsLike, Gain, each_condition, parse_conditions, parse_gains
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from surecut.core.rules import Objective, Placed
     from surecut.metrics import Metric
     from surecut.sample import Sample
+    from surecut.sources.sketch import ScoreSketch
     from surecut.tuning.request import MetricLike
     from surecut.tuning.tune import RowsToTune
 
@@ -71,14 +73,14 @@ class BandsRequest:
         pos_label: Any = None,
         missing: str = "error",
         random_state: Any = 0,
+        by: Sequence[Any] = (),
     ) -> BandsRequest:
         """Validate what was asked for, by itself and together."""
         names = _checked_names(zones)
         asked: dict[str, list[ConstraintLike]] = {}
         for zone, given in [(names[-1], upper), (names[0], lower), *(conditions or {}).items()]:
             if given is not None:
-                alone = isinstance(given, (str, tuple)) or not isinstance(given, Sequence)
-                asked.setdefault(zone, []).extend([given] if alone else given)  # type: ignore[list-item]
+                asked.setdefault(zone, []).extend(each_condition(given))
         met = parse_conditions(asked, names)
         ratio = None if metric is None else _checked_ratio(get_metric(metric))
         if gains is None and ratio is None and not met:
@@ -90,14 +92,16 @@ class BandsRequest:
             aim = Aim.of_conditions(len(names), met)
         else:
             aim = Aim(_checked_gains(parse_gains(gains or {}, names), names), metric=ratio)
-        if confidence is not None:
-            check_confidence(confidence)
-            if not met:
-                raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
-        check_weights(weights)
-        check_missing(missing, "error", "drop")
-        if prior is not None and not 0 < prior < 1:
-            raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
+        check_options(confidence, weights, prior, stable, missing, random_state)
+        if confidence is not None and not met:
+            raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
+        if confidence is not None and stable:
+            raise ValueError(
+                "confidence= chooses thresholds from a pilot sample of the rows: leave out stable=True, or certify the "
+                "stable bands on held-out rows"
+            )
+        if by and prior is not None:
+            raise ValueError("prior= is for one sample: groups have class balances of their own; tune each by itself")
         task = ZoneTask(names, aim, met, prior)
         return cls(task, gains is not None, confidence, weights, bool(stable), pos_label, missing, random_state)
 
@@ -110,6 +114,30 @@ class BandsRequest:
     def metrics(self) -> tuple[Metric, ...]:
         """What needs rows of both classes."""
         return tuple(objective.metric for objective in self.objectives)
+
+
+class BandsOptions(TypedDict, total=False):
+    """What `tune_bands` and `tune_bands_frame` have in common."""
+
+    upper: ConditionsLike | None
+    lower: ConditionsLike | None
+    conditions: Mapping[str, ConditionsLike] | None
+    gains: Mapping[str, Gain] | None
+    zones: Sequence[str]
+    metric: MetricLike | None
+    confidence: float | None
+    weights: str | None
+    prior: float | None
+    stable: bool
+    pos_label: Any
+    missing: str
+    random_state: int | None
+
+
+class TableBandsOptions(BandsOptions, total=False):
+    """Those of `tune_bands_frame`."""
+
+    weight: str | None
 
 
 def _checked_names(zones: Sequence[str]) -> tuple[str, ...]:
@@ -149,21 +177,22 @@ def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
 
 
 def tune_bands(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
+    y_true: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
     *,
+    tally: ScoreTally | ScoreSketch | None = None,
     upper: ConditionsLike | None = None,
     lower: ConditionsLike | None = None,
     conditions: Mapping[str, ConditionsLike] | None = None,
     gains: Mapping[str, Gain] | None = None,
     zones: Sequence[str] = TRIAGE,
     metric: MetricLike | None = None,
-    confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
     weights: str | None = None,
+    pos_label: Any = None,
+    confidence: float | None = None,
     prior: float | None = None,
     stable: bool = False,
-    pos_label: Any = None,
     missing: str = "error",
     random_state: int | None = 0,
 ) -> Bands:
@@ -178,6 +207,9 @@ def tune_bands(
     ----------
     y_true, y_score
         Labels and scores, as in `tune_threshold`.
+    tally
+        Instead of labels and scores: a `ScoreTally` of the rows, or a `ScoreSketch`, whose bands are the best ones with
+        thresholds at the edges of its bins.
     upper, lower
         Conditions on the highest and on the lowest zone: ``upper="ppv>=0.9"``, ``lower="npv>=0.95"``.
     conditions
@@ -195,10 +227,10 @@ def tune_bands(
         A ratio such as ``"f1"`` to be best for, of the rows that are decided: those in the highest zone, as predicted
         positive, and in the lowest zone, as predicted negative. `gains` are added to its numerator: with ``"f1"`` and
         ``gains={"ask": -0.2}`` it is (2 TP − 0.2 asked) / (2 TP + FP + FN).
+    sample_weight, weights, pos_label, prior, missing
+        As in `tune_threshold`.
     confidence
         The probability with which all conditions hold on new data, at once.
-    sample_weight, weights, prior, pos_label, missing
-        As in `tune_threshold`.
     stable
         Whether thresholds are for new rows, as in `tune_threshold`: settled by resamples and a calibrated model.
     random_state
@@ -233,6 +265,12 @@ def tune_bands(
         missing=missing,
         random_state=random_state,
     )
+    if tally is not None:
+        if y_true is not None or y_score is not None or sample_weight is not None or pos_label is not None:
+            raise ValueError("pass either rows or their tally, not both; a tally knows its positive label")
+        return find_bands(*_tallied(tally, request))
+    if y_true is None or y_score is None:
+        raise ValueError("tune_bands needs rows: pass y_true and y_score, or tally=")
     require_both(weights, sample_weight is not None)
     if missing == "drop":
         y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
@@ -244,6 +282,23 @@ def tune_bands(
     if row_weights is not None:
         require_whole(row_weights, weights)
     return find_bands(ArraySource(scores, labels, row_weights), request)
+
+
+def _tallied(tally: ScoreTally | ScoreSketch, request: BandsRequest) -> tuple[TalliedRows, BandsRequest]:
+    """The rows of a tally or a sketch, and the request at the tally's prior and for its positive label."""
+    if isinstance(tally, ScoreTally):
+        prior = request.task.prior if tally.given_prior is None else tally.given_prior
+        if request.task.prior not in (None, prior):
+            raise ValueError(
+                f"the tally has the prior {tally.given_prior:g} given, and prior= is {request.task.prior:g}"
+            )
+        task = replace(request.task, prior=prior)
+        return TalliedRows(tally), replace(request, task=task, pos_label=tally.pos_label)
+    if request.confidence is not None and tally.weighted:
+        raise ValueError(
+            "a sketch does not know the single weights of its rows: leave out confidence=, or pass a tally"
+        )
+    return TalliedRows(tally.tally), request
 
 
 def find_bands(source: RowsToTune, request: BandsRequest) -> Bands:
@@ -315,9 +370,11 @@ def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] |
         found = search(source, task.objectives)
     except InfeasibleError:
         return None  # the zones together say why
+    if not all(one.is_defined for one in found):
+        return None
     entries = found[0].entries
     edges = [int(one.verdict.winner[0]) for one in found]
-    in_order = all(low >= high for low, high in zip(edges, edges[1:], strict=False))
+    in_order = all(low >= high for low, high in itertools.pairwise(edges))
     if not in_order or len(entries) < len(task.names):
         return None
     _require_scores(entries, task)

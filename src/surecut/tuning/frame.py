@@ -23,7 +23,7 @@ from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
 from surecut.sources.columns import Columns, is_nan, same_names
 from surecut.tuning.labels import tune_labels
-from surecut.tuning.request import MetricLike, Request, TableOptions
+from surecut.tuning.request import MetricLike, Request, RowsRequest, TableOptions
 from surecut.tuning.tune import tally_for_limits, tune
 
 if TYPE_CHECKING:
@@ -167,19 +167,19 @@ def tune_frame(
 
 def tune_table(frame: Any, columns: Columns, request: Request) -> list[Cut] | list[MultilabelCut]:
     """What `tune_frame` does with a request: a cut for each of its metrics."""
-    with _opened(frame) as opened:
+    with opened(frame) as rows:
         if not columns.by:
-            source = _source(opened, columns, request)
-            require_counted(opened, columns, request)
+            source = rows_source(rows, columns, request)
+            require_counted(rows, columns, request)
             return tune(source, request)
         from surecut.sources.engines import EngineGroups
 
-        groups = EngineGroups(_engine_rows(opened, columns, request))
-        require_counted(opened, columns, request)
+        groups = EngineGroups(engine_rows(rows, columns, request))
+        require_counted(rows, columns, request)
         return tune_labels(groups.collected(), request, groups.names)
 
 
-def require_counted(frame: Any, columns: Columns, request: Request) -> None:
+def require_counted(frame: Any, columns: Columns, request: RowsRequest) -> None:
     """Raise where weights are said to count rows, and are no whole numbers: sums of them would not always show it."""
     weight = columns.weight
     if weight is None or request.weights != "counts":
@@ -203,15 +203,15 @@ def tally_frame(
     <ScoreTally of 4 rows, 2 positive, 4 distinct scores>
     """
     request = Request.of("accuracy", pos_label=pos_label, missing=missing)
-    with _opened(frame) as opened:
-        tally: ScoreTally = _source(opened, Columns(score, label, weight, (), pos_label), request).tally()
+    with opened(frame) as rows:
+        tally: ScoreTally = rows_source(rows, Columns(score, label, weight, (), pos_label), request).tally()
     return replace(tally, pos_label=pos_label)
 
 
 def tally_table(frame: Any, columns: Columns, request: Request, thresholds: Sequence[float] = ()) -> ScoreTally:
     """A tally for confidence limits and curves: of many rows by ranges of scores, exact at some thresholds."""
-    with _opened(frame) as opened:
-        tally = tally_for_limits(_source(opened, columns, request), thresholds)
+    with opened(frame) as rows:
+        tally = tally_for_limits(rows_source(rows, columns, request), thresholds)
     return replace(tally, pos_label=request.pos_label)
 
 
@@ -268,8 +268,8 @@ def apply_frame(
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     unpredicted = UnpredictedRows(missing, unknown)
     asked = Columns(score, score, by=keys)
-    with _opened(frame) as opened:
-        wrapped = _wrapped(opened, asked, whole=True)
+    with opened(frame) as rows:
+        wrapped = _wrapped(rows, asked, whole=True)
         columns = wrapped.collect_schema().names()
         asked.require_in(columns)
         if name in columns:
@@ -281,7 +281,7 @@ def apply_frame(
         return applied.with_column(name)
 
 
-def _source(frame: Any, columns: Columns, request: Request) -> Any:
+def rows_source(frame: Any, columns: Columns, request: RowsRequest) -> Any:
     """The rows of a frame, as a search can ask for them."""
     reader = _reader(frame, columns)
     if reader is not None:
@@ -293,18 +293,18 @@ def _source(frame: Any, columns: Columns, request: Request) -> Any:
         return _array_source(wrapped, columns, request)
     from surecut.sources.engines import EngineSource
 
-    return EngineSource(_engine_rows(wrapped, columns, request))
+    return EngineSource(engine_rows(wrapped, columns, request))
 
 
-def _engine_rows(frame: Any, columns: Columns, request: Request) -> EngineRows:
+def engine_rows(frame: Any, columns: Columns, request: RowsRequest) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
     wrapped = _typed(_wrapped(frame, columns), columns).lazy()
-    return EngineRows(wrapped, columns, request.missing, request.metrics)
+    return EngineRows(wrapped, columns, request.missing, tuple(request.metrics))
 
 
 @contextmanager
-def _opened(frame: Any) -> Iterator[Any]:
+def opened(frame: Any) -> Iterator[Any]:
     """The frame itself, of a kind that can be asked more than once; a path as the files that it means."""
     frame = nw.to_native(frame, pass_through=True)
     if isinstance(frame, (str, os.PathLike)):
@@ -382,7 +382,7 @@ def _readers(what: str, *needed: str) -> Any:
     return readers
 
 
-def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: Request) -> ArraySource:
+def _array_source(frame: nw.DataFrame[Any], columns: Columns, request: RowsRequest) -> ArraySource:
     """The rows of a frame that is in memory."""
     columns.require_in(frame.columns)
     columns.require_number_weights(frame.schema)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
@@ -64,6 +64,45 @@ class TableOptions(Options, total=False):
     average: str
     weight: str | None
     weights: str | None
+
+
+class RowsRequest(Protocol):
+    """What sources of rows need to know of a request."""
+
+    @property
+    def metrics(self) -> Sequence[Metric]: ...
+    @property
+    def objectives(self) -> Sequence[Objective]: ...
+    @property
+    def missing(self) -> str: ...
+    @property
+    def weights(self) -> str | None: ...
+    @property
+    def pos_label(self) -> Any: ...
+
+
+def check_options(
+    confidence: float | None,
+    weights: str | None,
+    prior: float | None,
+    stable: bool,
+    missing: str,
+    random_state: Any,
+) -> None:
+    """Raise where an option that every request has is none that we know."""
+    check_missing(missing, "error", "drop")
+    if confidence is not None:
+        check_confidence(confidence)
+    check_weights(weights)
+    if weights is not None and confidence is None:
+        raise ValueError("weights= says what weights mean to confidence=: give both, or leave it out")
+    if prior is not None and not 0 < prior < 1:
+        raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
+    if not isinstance(stable, (bool, np.bool_)):
+        raise ValueError(f"stable= must be True or False, got {stable!r}")
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if random_state is not None and not (is_seed and random_state >= 0):
+        raise ValueError(f"random_state= must be a whole number that is not negative, or None, got {random_state!r}")
 
 
 @dataclass(frozen=True)
@@ -170,26 +209,12 @@ class Request:
         metrics = tuple(get_metric(one) for one in asked)
         if not metrics:
             raise ValueError("metric is an empty list: name at least one metric")
-        check_missing(missing, "error", "drop")
         if average is not None and average not in AVERAGES:
             raise ValueError(f"average= must be one of {', '.join(AVERAGES)}, got {average!r}")
-        if confidence is not None:
-            check_confidence(confidence)
-        check_weights(weights)
-        if weights is not None and confidence is None:
-            raise ValueError("weights= says what weights mean to confidence=: give both, or leave it out")
-        if prior is not None and not 0 < prior < 1:
-            raise ValueError(f"prior= must fulfil 0 < prior < 1, got {prior}")
+        check_options(confidence, weights, prior, stable, missing, random_state)
         kappa = check_shrinkage(shrinkage)
-        if not isinstance(stable, (bool, np.bool_)):
-            raise ValueError(f"stable= must be True or False, got {stable!r}")
         if isinstance(zero_division, str) or not math.isfinite(zero_division):
             raise ValueError(f"zero_division= must be a finite number, what a row is worth, got {zero_division!r}")
-        is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
-        if random_state is not None and not (is_seed and random_state >= 0):
-            raise ValueError(
-                f"random_state= must be a whole number that is not negative, or None, got {random_state!r}"
-            )
         constraints = parse_constraints(constraint)
         request = cls(
             metrics,

@@ -37,7 +37,7 @@ class TalliedRows(Counted):
     """Rows that are tallied already."""
 
     def __init__(self, tally: ScoreTally) -> None:
-        super().__init__(tally.entries, tally.dtype)
+        super().__init__(tally.entries, tally.dtype, refines=not isinstance(tally, CoarseTally))
         self._tally = tally
         self.sample = tally.sample
 

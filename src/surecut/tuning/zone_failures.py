@@ -1,7 +1,7 @@
 """How often conditions on zones fail on other rows than those that bands were tuned on: by resampling.
 
-Thresholds are tuned again on resamples, and conditions looked up on the rows themselves, which are to the resamples what
-all rows to come are to these. So the estimate knows that thresholds were chosen where a condition just holds.
+Thresholds are tuned again on resamples, and conditions looked up on the rows themselves, which are to the resamples
+what new data are to these. So the estimate knows that thresholds were chosen where a condition just holds.
 """
 
 from __future__ import annotations
