@@ -12,6 +12,7 @@ Among combinations that are worth the same, the one with the highest thresholds 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +25,6 @@ from surecut.constraints import TOLERANCE, InfeasibleError
 from surecut.core.rules import Objective, least_tie
 from surecut.metrics import NOISE, LinearFractionalMetric
 from surecut.zones import QUANTITIES, BoundaryGain, Condition
-import itertools
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
