@@ -51,13 +51,6 @@ class MissingRows(StrEnum):
     drop = "drop"
 
 
-class Unpredicted(StrEnum):
-    """What to do with rows that a cut cannot predict."""
-
-    negative = "negative"
-    error = "error"
-
-
 class UncheckedLabels(StrEnum):
     """What to do with labels that only the cut or only the file has."""
 
@@ -373,15 +366,19 @@ def apply(
         ),
     ] = None,
     missing: Annotated[
-        Unpredicted, typer.Option(metavar="negative|error", help="Rows without a score: negative, or an error.")
-    ] = Unpredicted.negative,
+        str | None,
+        typer.Option(
+            metavar="negative|error", help="Rows without a score: negative, or an error.", show_default="negative"
+        ),
+    ] = None,
     unknown: Annotated[
-        Unpredicted,
+        str | None,
         typer.Option(
             metavar="negative|error",
             help="With --by: rows of a label that the cut does not know: negative, or an error.",
+            show_default="negative",
         ),
-    ] = Unpredicted.negative,
+    ] = None,
 ) -> None:
     """Add a column that says which rows are cut positive."""
     with _explained(context):
@@ -399,11 +396,13 @@ def apply(
                 by=by or (),
                 name=name,
                 negative=negative,
-                missing=missing.value,
-                unknown=unknown.value,
+                missing=missing,
+                unknown=unknown,
             )
         printing.notes(opened.notes)
-        printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {found.positive:,} of them positive: {out}")
+        printing.line(
+            f"{counted(found.rows, 'row')} with column {name!r}, {found.outcomes['positive']:,} of them positive: {out}"
+        )
 
 
 @app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")

@@ -23,7 +23,7 @@ from surecut.decisions import saving
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.overlap import TRAINING
-from surecut.sources.applying import AppliedCut, UnpredictedRows
+from surecut.sources.applying import AppliedDecision, UnpredictedRows
 from surecut.sources.columns import Columns, require_distinct
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import require_counted, tally_table, tune_table
@@ -209,15 +209,15 @@ def apply_cut(
     by: Sequence[str],
     name: str,
     negative: str | None,
-    missing: str,
-    unknown: str,
+    missing: str | None,
+    unknown: str | None,
 ) -> Predictions:
     """Copy a table with a column that says which rows are cut positive; return the numbers of rows.
 
     The column holds true and false, or the cut's positive label and the `negative` one.
     """
-    unpredicted = UnpredictedRows(missing, unknown)
     cut = load_label_cut(path) if is_multilabel(path) else Cut.load(path)
+    unpredicted = UnpredictedRows.of(cut, missing, unknown)
     _require_keys(cut, path, by)
     column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
     require_distinct(keys, {"score": column}, TableError)
@@ -225,7 +225,8 @@ def apply_cut(
     if positive == negative:
         raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
     rows = table.with_score(column, keys, as_text=out.suffix.lower() in (".csv", ".tsv"))
-    applied = AppliedCut.of(nw.from_native(rows), cut, Columns(SCORE, SCORE, by=tuple(key_names(keys))))
+    asked = Columns(SCORE, SCORE, by=tuple(key_names(keys)))
+    applied = AppliedDecision.of(nw.from_native(rows), cut, asked, unpredicted)
     with table.files.reading():
         found = applied.counted()
     table.notes += [sentence for _, sentence in unpredicted.settle(found, column, keys)]

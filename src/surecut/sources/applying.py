@@ -1,33 +1,59 @@
-"""A cut beside the rows of a frame: which of them reach their threshold, lazily where the frame is lazy."""
+"""A decision beside the rows of a frame: what it says of each of them, lazily where the frame is lazy."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from surecut._inputs import check_missing, check_unknown
 from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
+from surecut.decisions.bands import Bands, require_zone
 from surecut.decisions.cut import Cut
+from surecut.decisions.grouped_bands import GroupedBands
 from surecut.sources.columns import Columns, as_group_key, is_nan
 from surecut.sources.engine_tables import thresholds_beside
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from surecut.decisions.multilabel import MultilabelCut
+
+    Decision = Cut | MultilabelCut | Bands | GroupedBands
 
 
 @dataclass(frozen=True)
 class UnpredictedRows:
-    """What happens to rows that a cut cannot predict: those without a score, and those of a label it does not know."""
+    """What happens to rows of which a decision says nothing: those without a score, or of a label it does not know.
 
-    missing: str = "negative"
-    unknown: str = "negative"
+    Attributes
+    ----------
+    missing, unknown
+        ``"error"``; for a cut ``"negative"``; for bands the zone that they go to, or None for none.
+    zones
+        The zones of bands; empty for a cut.
+    """
 
-    def __post_init__(self) -> None:
-        check_missing(self.missing, "negative", "error")
-        check_unknown(self.unknown, "negative", "error")
+    missing: str | None
+    unknown: str | None
+    zones: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, decision: Decision, missing: str | None, unknown: str | None) -> UnpredictedRows:
+        """What was asked for, or what is usual for the decision."""
+        if isinstance(decision, (Bands, GroupedBands)):
+            for option, value in (("missing", missing), ("unknown", unknown)):
+                if value != "error":
+                    require_zone(value, decision.zones, option, "error")
+            return cls(missing, unknown, decision.zones)
+        missing, unknown = missing or "negative", unknown or "negative"
+        check_missing(missing, "negative", "error")
+        check_unknown(unknown, "negative", "error")
+        return cls(missing, unknown)
 
     @property
     def may_raise(self) -> bool:
@@ -36,37 +62,55 @@ class UnpredictedRows:
     def settle(self, found: Predictions, score: str, keys: tuple[str, ...]) -> list[tuple[type[Warning], str]]:
         """Raise where such rows are an error; otherwise return what is to be said of them."""
         labels = ", ".join(map(repr, keys))
+        kind, whose = ("group", "has no bands") if self.zones else ("label", "is none of the cut's")
         no_score = f"{found.missing:,} of {found.rows:,} rows have no score in {score!r}"
-        no_threshold = f"{found.unknown:,} of {found.rows:,} rows have a label in {labels} that is none of the cut's"
+        no_threshold = f"{found.unknown:,} of {found.rows:,} rows have a {kind} in {labels} that {whose}"
         if found.missing and self.missing == "error":
-            raise ValueError(f'{no_score}: fill them, or pass missing="negative" to predict them negative')
+            raise ValueError(f"{no_score}: fill them, or pass {self._way_out('missing')}")
         if found.unknown and self.unknown == "error":
-            raise ValueError(
-                f'{no_threshold}: tune on rows of these labels too, or pass unknown="negative" to predict them negative'
-            )
+            raise ValueError(f"{no_threshold}: tune on rows of these {kind}s too, or pass {self._way_out('unknown')}")
         said: list[tuple[type[Warning], str]] = []
         if found.missing:
-            said.append((MissingRowsWarning, f"{no_score}: they are predicted negative"))
+            said.append((MissingRowsWarning, f"{no_score}: {self._outcome(self.missing)}"))
         if found.unknown:
-            said.append((UnknownLabelWarning, f"{no_threshold}: they are predicted negative"))
+            said.append((UnknownLabelWarning, f"{no_threshold}: {self._outcome(self.unknown)}"))
         return said
+
+    def _way_out(self, option: str) -> str:
+        if self.zones:
+            zone = self.zones[len(self.zones) // 2]
+            return f'{option}="{zone}" to put them into this zone'
+        return f'{option}="negative" to predict them negative'
+
+    def _outcome(self, option: str | None) -> str:
+        if not self.zones:
+            return "they are predicted negative"
+        return "they are in no zone" if option is None else f"they are in the zone {option!r}"
 
 
 class Predictions(NamedTuple):
-    """How many rows there are, how many are predicted positive, and how many lack a score or a known label."""
+    """How many rows there are, how many lack a score or a known label, and how many a decision puts where."""
 
     rows: int
-    positive: int
     missing: int
     unknown: int
+    outcomes: dict[str, int]
+    """Of a cut the ``"positive"`` rows, of bands those in each zone."""
+
+
+class _Told(NamedTuple):
+    """Expressions: what a decision says of a row, and where rows are that it says each thing of."""
+
+    outcome: Any
+    parts: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class AppliedCut:
+class AppliedDecision:
     """The rows of a frame with their thresholds, and expressions of what they are."""
 
     frame: Any
-    is_positive: Any
+    told: _Told
     is_missing: Any
     is_unknown: Any
     names: tuple[str, ...] = ()
@@ -77,20 +121,28 @@ class AppliedCut:
     """The index of a pandas frame."""
 
     @classmethod
-    def of(cls, frame: Any, cut: Cut | MultilabelCut, columns: Columns) -> AppliedCut:
-        """The frame is one of narwhals; `columns` names that of scores, and those that the cut's labels come from."""
+    def of(cls, frame: Any, decision: Decision, columns: Columns, unpredicted: UnpredictedRows) -> AppliedDecision:
+        """The frame is one of narwhals; `columns` names that of scores, and those that labels come from."""
         score = nw.col(columns.score).cast(nw.Float64)
         is_missing = _true(score.is_null() | is_nan(score))
-        if isinstance(cut, Cut):
+        if isinstance(decision, (Cut, Bands)):
             if columns.by:
-                raise ValueError("by= goes with a MultilabelCut; this cut has one threshold for all rows")
-            never = cut.threshold == math.inf
-            reaches = nw.lit(False) if never else _true((score >= cut.threshold) & ~is_nan(score))
-            return cls(frame, reaches, is_missing, nw.lit(False))
+                several = (
+                    "a MultilabelCut; this cut has one threshold"
+                    if isinstance(decision, Cut)
+                    else "GroupedBands; these are the bands"
+                )
+                raise ValueError(f"by= goes with {several} for all rows")
+            thresholds = [decision.threshold] if isinstance(decision, Cut) else decision.thresholds.tolist()
+            reached = [
+                nw.lit(False) if one == math.inf else _true((score >= one) & ~is_nan(score)) for one in thresholds
+            ]
+            told = _told(reached, is_missing, None, unpredicted)
+            return cls(frame, told, is_missing, nw.lit(False))
         if not columns.by:
-            raise ValueError("by= must name the columns that the labels of a MultilabelCut come from")
+            raise ValueError(f"by= must name the columns that the {_kind(decision)} come from")
         names = tuple(frame.collect_schema().names())
-        threshold_name, position, index = _unused("surecut_threshold", names), None, nw.maybe_get_index(frame)
+        position, index = None, nw.maybe_get_index(frame)
         if isinstance(frame, nw.DataFrame):
             position = _unused("surecut_position", names)
             frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
@@ -99,35 +151,70 @@ class AppliedCut:
         untyped = [_has_no_type(frame, name) for name in columns.by]
         found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
         frame = frame.with_columns(*(one.alias(key) for one, key in zip(found, keys, strict=True)))
-        table = thresholds_beside(frame, cut, keys, threshold_name)
+        labels, columns_of = _thresholds(decision, len(keys))
+        added = {_unused(f"surecut_threshold_{i}", names): column for i, column in enumerate(columns_of)}
+        table = thresholds_beside(frame, labels, keys, added)
         if position is not None and frame.implementation.is_pyarrow():
             of_rows = frame.select(position, *keys).join(table, on=list(keys), how="left").sort(position)
-            joined = frame.with_columns(of_rows[threshold_name])
+            joined = frame.with_columns(*(of_rows[name] for name in added))
         else:
             joined = frame.join(table, on=list(keys), how="left")
-        threshold = nw.col(threshold_name)
-        reaches = (score >= threshold) & (threshold < math.inf) & ~is_nan(score)
-        return cls(joined, _true(reaches), is_missing, _true(threshold.is_null()), names, position, index)
+        limits = [nw.col(name) for name in added]
+        reached = [_true((score >= one) & (one < math.inf) & ~is_nan(score)) for one in limits]
+        is_unknown = _true(limits[0].is_null())
+        told = _told(reached, is_missing, is_unknown, unpredicted)
+        return cls(joined, told, is_missing, is_unknown, names, position, index)
 
     def with_column(self, name: str) -> Any:
-        """The native frame with a column that is true for positive rows, and false for all others."""
+        """The native frame with a column of what the decision says: true for positive rows, or the row's zone."""
         if not self.names:
-            return nw.to_native(self.frame.with_columns(self.is_positive.alias(name)))
+            return nw.to_native(self.frame.with_columns(self.told.outcome.alias(name)))
         frame = self.frame if self.position is None else self.frame.sort(self.position)
-        native = nw.to_native(frame.select(*self.names, self.is_positive.alias(name)))
+        native = nw.to_native(frame.select(*self.names, self.told.outcome.alias(name)))
         if self.index is not None:
             native.index = self.index
         return native
 
     def counted(self) -> Predictions:
         """The rows, by one query."""
-        marked = self.frame.select(positive=self.is_positive, missing=self.is_missing, unknown=self.is_unknown)
+        parts = {f"part_{i}": one for i, one in enumerate(self.told.parts.values())}
+        marked = self.frame.select(missing=self.is_missing, unknown=self.is_unknown, **parts)
         counts = marked.select(
             nw.len().alias("rows"),
-            *(nw.col(part).cast(nw.Int64).sum() for part in ("positive", "missing", "unknown")),
+            *(nw.col(part).cast(nw.Int64).sum() for part in ("missing", "unknown", *parts)),
         )
         found = counts if isinstance(counts, nw.DataFrame) else counts.collect()
-        return Predictions(**{part: int(found[part].to_list()[0] or 0) for part in Predictions._fields})
+        number = {part: int(found[part].to_list()[0] or 0) for part in ("rows", "missing", "unknown", *parts)}
+        outcomes = dict(zip(self.told.parts, (number[part] for part in parts), strict=True))
+        return Predictions(number["rows"], number["missing"], number["unknown"], outcomes)
+
+
+def _told(reached: Sequence[Any], is_missing: Any, is_unknown: Any, unpredicted: UnpredictedRows) -> _Told:
+    """What is said of rows that reach some of their thresholds, which ascend."""
+    zones = unpredicted.zones
+    if not zones:
+        return _Told(reached[0], {"positive": reached[0]})
+    outcome: Any = nw.lit(zones[0])
+    for zone, one in zip(zones[1:], reached, strict=True):
+        outcome = nw.when(one).then(nw.lit(zone)).otherwise(outcome)
+    for which, goes_to in ((is_missing, unpredicted.missing), (is_unknown, unpredicted.unknown)):
+        if which is not None:
+            given = nw.lit(goes_to) if goes_to in zones else nw.lit(None, nw.String)
+            outcome = nw.when(which).then(given).otherwise(outcome)
+    return _Told(outcome, {zone: _true(outcome == nw.lit(zone)) for zone in zones})
+
+
+def _kind(decision: MultilabelCut | GroupedBands) -> str:
+    return "groups of GroupedBands" if isinstance(decision, GroupedBands) else "labels of a MultilabelCut"
+
+
+def _thresholds(
+    decision: MultilabelCut | GroupedBands, columns: int
+) -> tuple[list[tuple[Any, ...]], NDArray[np.float64]]:
+    """Labels, or groups, as the values of so many columns, and a row of thresholds for each boundary."""
+    if isinstance(decision, GroupedBands):
+        return decision.group_parts(columns), decision.thresholds.T
+    return decision.label_parts(columns), decision.thresholds[None]
 
 
 def _unused(name: str, names: tuple[str, ...]) -> str:

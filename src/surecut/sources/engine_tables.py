@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from surecut.sources.key_values import unique_keys
 from surecut.sources.text_numbers import literal, quoted
 
 if TYPE_CHECKING:
-    from surecut.decisions.multilabel import MultilabelCut
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @contextmanager
@@ -64,46 +65,47 @@ def polars_batches(frame: Any) -> Any:
     return [frame.collect()]  # pragma: no cover  # an older Polars has no collect_batches
 
 
-def thresholds_beside(frame: Any, cut: MultilabelCut, keys: tuple[str, ...], threshold: str) -> Any:
-    """The labels of a cut in columns named as the frame's keys, with their thresholds, in the engine of the frame.
+def thresholds_beside(
+    frame: Any, labels: Sequence[tuple[Any, ...]], keys: tuple[str, ...], thresholds: Mapping[str, NDArray[np.float64]]
+) -> Any:
+    """Labels in columns named as the frame's keys, with named columns of thresholds, in the engine of the frame.
 
     Only labels that the columns can hold, each once: a join with it never adds rows.
     """
     native, engine, schema = nw.to_native(frame), frame.implementation, frame.collect_schema()
     kinds = [_kind_of_values(native, key, schema[key]) for key in keys]
-    found = unique_keys(cut.label_parts(len(keys)), kinds)
+    found = unique_keys(labels, kinds)
     if engine.is_pyarrow():
         arrow = [native.schema.field(key).type for key in keys]
         found = {place: label for place, label in found.items() if all(map(_is_arrow_value, label, arrow))}
     columns: dict[str, list[Any]] = {key: [label[part] for label in found.values()] for part, key in enumerate(keys)}
-    columns[threshold] = cut.thresholds[list(found)].tolist()
+    columns |= {name: values[list(found)].tolist() for name, values in thresholds.items()}
     if engine.is_duckdb():
-        types = dict(zip(native.columns, map(str, native.types), strict=True)) | {threshold: "DOUBLE"}
+        types = dict(zip(native.columns, map(str, native.types), strict=True)) | dict.fromkeys(thresholds, "DOUBLE")
         listed = (
             f"unnest(TRY_CAST([{', '.join(map(_text, column))}] AS {types[name]}[])) AS {quoted(name)}"
             for name, column in columns.items()
         )
         names = ", ".join(map(quoted, keys))
         # labels that are one in a type that only DuckDB knows would make two rows of one
-        once = (
-            f"SELECT {names}, any_value({quoted(threshold)}) AS {quoted(threshold)} FROM (SELECT {', '.join(listed)})"
-        )
+        any_of = ", ".join(f"any_value({quoted(name)}) AS {quoted(name)}" for name in thresholds)
+        once = f"SELECT {names}, {any_of} FROM (SELECT {', '.join(listed)})"
         return nw.from_native(native.query("surecut_frame", f"{once} GROUP BY {names} HAVING count(*) = 1"))
     # Most engines join columns of one type only
     table: Any
     if engine.is_pyarrow():
         import pyarrow
 
-        fields = {key: native.schema.field(key).type for key in keys} | {threshold: pyarrow.float64()}
+        fields = {key: native.schema.field(key).type for key in keys} | dict.fromkeys(thresholds, pyarrow.float64())
         table = pyarrow.table({name: _arrow(column, fields[name]) for name, column in columns.items()})
     elif engine.is_polars() or engine.is_ibis():
-        types = {key: schema[key] for key in keys} | {threshold: nw.Float64()}
+        types = {key: schema[key] for key in keys} | dict.fromkeys(thresholds, nw.Float64())
         table = nw.from_dict(columns, types, backend="polars" if engine.is_polars() else "pyarrow")
     else:
         import pandas
 
         typed = {} if engine.is_pyspark() or engine.is_pyspark_connect() else {key: native.dtypes[key] for key in keys}
-        typed[threshold] = "float64"
+        typed |= dict.fromkeys(thresholds, "float64")
         table = pandas.DataFrame(
             {name: pandas.Series(column, dtype=typed.get(name)) for name, column in columns.items()}
         )

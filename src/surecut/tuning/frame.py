@@ -28,6 +28,8 @@ from surecut.tuning.tune import tally_for_limits, tune
 
 if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
+    from surecut.decisions.bands import Bands
+    from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.sources.engines import EngineRows
 
@@ -217,44 +219,44 @@ def tally_table(frame: Any, columns: Columns, request: Request, thresholds: Sequ
 
 def apply_frame(
     frame: Any,
-    cut: Cut | MultilabelCut,
+    cut: Cut | MultilabelCut | Bands | GroupedBands,
     *,
     score: str,
     by: str | Sequence[str] | None = None,
     name: str = "predicted",
-    missing: str = "negative",
-    unknown: str = "negative",
+    missing: str | None = None,
+    unknown: str | None = None,
 ) -> Any:
-    """Add a column that says which rows are cut positive, in the engine of the frame, lazily where it is lazy.
+    """Add a column that says which rows are cut positive, or in which zone they are, in the engine of the frame.
 
     Parameters
     ----------
     frame
         As in `tune_frame`. The path of files and a PyArrow data set give a DuckDB relation.
     cut
-        The decision of `tune_frame`, or of any other function.
+        The decision of `tune_frame` or `tune_bands_frame`, or of any other function.
     score
         The name of the column of scores.
     by
-        With a `MultilabelCut`: the names of the columns that its labels come from, in their order.
+        With a `MultilabelCut` or `GroupedBands`: the names of the columns that its labels come from, in their order.
     name
-        The name of the new column, of booleans.
+        The name of the new column: of booleans, or of the names of zones.
     missing
-        Rows without a score (null or NaN): ``"negative"`` predicts them negative, ``"error"`` counts them first, by a
-        query of its own, and raises.
+        Rows without a score (null or NaN). ``"error"`` counts them first, by a query of its own, and raises. Otherwise
+        a cut predicts them negative, and bands put them into the zone that is named here, or into none (null).
     unknown
-        With `by`: rows of a label that the cut does not know, ``"negative"`` or ``"error"`` likewise.
+        With `by`: rows of a label that the cut does not know, likewise.
 
     Returns
     -------
     frame
-        Of the same kind. The new column is true or false, never null, on any engine.
+        Of the same kind, lazy where it is lazy. The new column of a cut is true or false, never null, on any engine.
 
     Warns
     -----
     MissingRowsWarning, UnknownLabelWarning
-        Where such rows are predicted negative, and were counted: those of a frame in memory are. A lazy frame is not
-        read here, and cannot tell.
+        Where there are such rows, and they were counted: those of a frame in memory are. A lazy frame is not read here,
+        and cannot tell.
 
     Examples
     --------
@@ -263,10 +265,10 @@ def apply_frame(
     >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
     [False, True, True, True]
     """
-    from surecut.sources.applying import AppliedCut, UnpredictedRows
+    from surecut.sources.applying import AppliedDecision, UnpredictedRows
 
     keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    unpredicted = UnpredictedRows(missing, unknown)
+    unpredicted = UnpredictedRows.of(cut, missing, unknown)
     asked = Columns(score, score, by=keys)
     with opened(frame) as rows:
         wrapped = _wrapped(rows, asked, whole=True)
@@ -274,7 +276,7 @@ def apply_frame(
         asked.require_in(columns)
         if name in columns:
             raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
-        applied = AppliedCut.of(wrapped, cut, asked)
+        applied = AppliedDecision.of(wrapped, cut, asked, unpredicted)
         if unpredicted.may_raise or isinstance(wrapped, nw.DataFrame):
             for category, sentence in unpredicted.settle(applied.counted(), score, keys):
                 warn_caller(sentence, category)
