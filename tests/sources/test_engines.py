@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import pytest
 
 from engines import start_without_fork
-from surecut import apply_frame, certify, tune_frame, tune_threshold
+from surecut import apply_frame, certify, tune_bands, tune_bands_frame, tune_frame, tune_threshold
 from surecut.core.search import SourceChangedError
 from surecut.core.settings import using
 from surecut.sources.engines import BIN, ENTRY, EngineGroups, EngineRows
@@ -44,6 +44,22 @@ def check_cluster(held, sample_of, make, same, families=HARD_TO_SHIP):
     return held(frame), cut
 
 
+def check_bands(held, make):
+    """Bands of all rows and of groups, and their zones beside the rows."""
+    frame = make.groups(300)
+    asked = {"label": "label", "score": "score", "gains": {"no": (0, -4), "ask": -1, "yes": (-3, 0)}}
+    with using(shipped=16, engine_bins=16, fine=4):
+        bands = tune_bands_frame(held(frame), **asked)
+    expected = tune_bands(frame["label"], frame["score"], gains=asked["gains"])
+    assert bands.thresholds.tolist() == expected.thresholds.tolist()
+    assert bands.confusion.tolist() == expected.confusion.tolist()
+    grouped = tune_bands_frame(held(frame), **asked, by="part")
+    assert grouped.thresholds.tolist() == tune_bands_frame(frame, **asked, by="part").thresholds.tolist()
+    applied = apply_frame(held(frame), grouped, score="score", by="part")
+    zones = (applied.toPandas() if hasattr(applied, "toPandas") else applied.compute())["predicted"]
+    assert sorted(zones) == sorted(grouped.predict(frame["score"], frame["part"]))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="how Linux forks")
 def test_spark_starts_beside_more_reserved_than_there_is_memory():
     """As where several databases of DuckDB 1.5 are open: a process of such mappings cannot fork."""
@@ -62,6 +78,7 @@ def test_spark_gives_the_same_cut(spark, sample_of, make, same, shipped):
         warnings.simplefilter("ignore", FutureWarning)  # PySpark's, of the newest pandas
         frame, cut = check_cluster(spark.createDataFrame, sample_of, make, same)
         applied = apply_frame(frame, cut, score="score", by=["key", "part"]).toPandas()
+        check_bands(spark.createDataFrame, make)
     assert int(applied["predicted"].sum()) == int((cut.confusion.tp + cut.confusion.fp).sum())
     assert (ENTRY, BIN) in [by for by, _ in shipped]  # bins of groups were divided
 
@@ -156,6 +173,7 @@ def test_dask_gives_the_same_cut(dask_frames, sample_of, make, same, shipped):
 
     # Dask plans for long and computes in pandas, whose scores others test: those that its partitions could change.
     check_cluster(held, sample_of, make, same, families=("float32", "infinities", "large_integers"))
+    check_bands(held, make)
     assert (ENTRY, BIN) in [by for by, _ in shipped]
 
 
