@@ -129,7 +129,7 @@ def test_scores_are_in_the_highest_zone_whose_threshold_they_reach(bands):
 
 
 def test_a_missing_score_is_an_error_or_goes_where_it_is_told(bands):
-    with pytest.raises(ValueError, match="scores has 1 missing values: .* such as missing='ask'"):
+    with pytest.raises(ValueError, match=r"scores has 1 missing values: .* such as missing='ask'"):
         bands.predict([0.1, np.nan])
     assert bands.predict([0.1, np.nan], missing="yes").tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match="missing= must be 'error' or one of the zones 'no', 'ask', 'yes', got 'drop'"):
@@ -252,7 +252,7 @@ def test_rows_are_in_the_zones_of_their_group(grouped):
     assert grouped.predict([0.9, 0.9], ["a", "c"], unknown="ask").tolist() == ["yes", "ask"]
     assert grouped.predict([np.nan], ["a"], missing="ask").tolist() == ["ask"]
     assert grouped.predict([0.9], ["b"], as_numbers=True).tolist() == [0]
-    with pytest.raises(ValueError, match="1 rows are of a group that has no bands, such as 'c'.*unknown='ask'"):
+    with pytest.raises(ValueError, match=r"1 rows are of a group that has no bands, such as 'c'.*unknown='ask'"):
         grouped.predict([0.9, 0.9], ["a", "c"])
     with pytest.raises(ValueError, match="unknown= must be 'error' or one of the zones"):
         grouped.predict([0.9], ["a"], unknown="drop")
