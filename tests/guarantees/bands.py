@@ -142,7 +142,7 @@ def _certified(method: str, rng: np.random.Generator) -> tuple[bool, bool]:
     )
     rows = normal_rows(rng, 300)
     if method == "uniform":
-        bands = tune_bands(*rows, upper="ppv>=0.8", lower="npv>=0.8", gains={"no": (0, -2), "yes": (-2, 1)})
+        bands = tune_bands(*rows, **asked)
     found = certify(bands, *rows, method=method, confidence=1 - ERROR, held_out=None if method == "uniform" else True)
     zones = zones_in(bands, normal_above)
     top = next(one for one in found.zones if one.quantity == "ppv")
