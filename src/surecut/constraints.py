@@ -129,14 +129,19 @@ def _short(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
-def parse_parts(constraint: ConstraintLike, find: Callable[[Any], Metric]) -> tuple[Metric, str, float]:
-    """The quantity, the sense and the level of what a person writes; `find` knows quantities by their names."""
+def parse_parts(
+    constraint: ConstraintLike, find: Callable[[Any], Metric], option: str = "constraint="
+) -> tuple[Metric, str, float]:
+    """The quantity, the sense and the level of what a person writes; `find` knows quantities by their names.
+
+    `option` is where a list of them goes, for messages.
+    """
     if isinstance(constraint, str):
         match = re.fullmatch(r"\s*([\w.\- ]+?(?:\([^()]*\))?)\s*(>=|<=|≥|≤)\s*([-+.\deE/]+)\s*(%?)\s*", constraint)
         if match is None:
             parts = [part.strip() for part in re.split(r"\band\b|[,;&]+", constraint)]
             if len(parts) > 1 and all(re.search("[<>=≥≤]", part) for part in parts):
-                raise ValueError(f"{constraint!r} is several constraints: pass a list, constraint={parts}")
+                raise ValueError(f"{constraint!r} is several constraints: pass a list, {option}{parts}")
             raise ValueError(f"expected a constraint like 'precision>=0.9', with >= or <=, got {constraint!r}")
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)

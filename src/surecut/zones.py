@@ -9,6 +9,7 @@ condition is a constraint on one of them. An empty zone has no PPV and no NPV, a
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ import numpy as np
 
 from surecut._inputs import plain_name
 from surecut.confusion import Confusion
-from surecut.constraints import Constraint, ConstraintLike, Rate, parse_parts
+from surecut.constraints import TOLERANCE, Constraint, ConstraintLike, Rate, parse_parts
 from surecut.metrics import LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
@@ -131,34 +132,59 @@ class BoundaryGain(LinearFractionalMetric):
         return super().in_accepted(positives, negatives) if self.falls_with_errors else None
 
 
-def parse_conditions(given: Mapping[str, ConditionsLike], zones: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions on zones, by their names.
+def parse_conditions(
+    given: Mapping[str, ConditionsLike],
+    zones: Sequence[str],
+    *,
+    upper: ConditionsLike | None = None,
+    lower: ConditionsLike | None = None,
+) -> tuple[Condition, ...]:
+    """Conditions on zones, by their names; `upper` and `lower` are more of them on the highest and the lowest one.
 
     >>> [str(one) for one in parse_conditions({"ask": "share <= 20%", "no": ["npv>=0.95"]}, ("no", "ask", "yes"))]
     ['npv>=0.95', 'share<=0.2']
     """
-    found = []
-    for name, conditions in given.items():
-        if name not in zones:
-            raise ValueError(f"there is no zone {name!r}: the zones are {', '.join(map(repr, zones))}")
-        for one in each_condition(conditions):
+    found: list[Condition] = []
+    named = [*_by_zone(given, zones, "conditions={'ask': 'share<=0.2'}").items(), (zones[-1], upper), (zones[0], lower)]
+    for name, conditions in named:
+        for one in _each(conditions):
             quantity, sense, level = _parts(one)
             found.append(Condition(quantity, sense, level, list(zones).index(name)))
+    for one, other in itertools.permutations(found, 2):
+        is_pair = one.zone == other.zone and one.quantity == other.quantity
+        if is_pair and one.sense == ">=" and other.sense == "<=" and one.level > other.level + TOLERANCE:
+            raise ValueError(f"{one} and {other} in {zones[one.zone]!r} contradict each other")
     return tuple(sorted(found, key=lambda condition: condition.zone))
 
 
-def each_condition(given: ConditionsLike) -> list[ConstraintLike]:
-    """The conditions of a zone as a list: one may stand alone."""
-    return [given] if isinstance(given, (str, tuple, Constraint)) else list(given)
+def _by_zone(given: Any, zones: Sequence[str], example: str) -> Mapping[str, Any]:
+    """What is given for each of some zones; raise where that is no mapping, or names another zone."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"expected what is asked of each zone, by its name, such as {example}, got {given!r}")
+    for name in given:
+        if name not in zones:
+            raise ValueError(f"there is no zone {name!r}: the zones are {', '.join(map(repr, zones))}")
+    return given
+
+
+def _each(given: ConditionsLike | None) -> list[ConstraintLike]:
+    """The conditions of a zone as a list: there may be none, and one may stand alone."""
+    if given is None:
+        return []
+    if isinstance(given, (str, tuple, Constraint)):
+        return [given]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"expected a condition on a zone like 'ppv>=0.9', or a list of such, got {given!r}")
+    return list(given)
 
 
 def _parts(condition: ConstraintLike) -> tuple[Metric, str, float]:
     if isinstance(condition, Constraint):
         return find_quantity(condition.quantity.name), condition.sense, condition.level
     if isinstance(condition, tuple) and len(condition) == 2:
-        quantity, _, level = parse_parts(condition, find_quantity)
+        quantity, _, level = parse_parts(condition, find_quantity, "")
         return quantity, "<=" if quantity.name in AT_MOST else ">=", level
-    return parse_parts(condition, find_quantity)
+    return parse_parts(condition, find_quantity, "")
 
 
 def find_quantity(name: Any) -> Metric:
@@ -183,9 +209,7 @@ def parse_gains(given: Mapping[str, Gain], zones: Sequence[str]) -> NDArray[np.f
     [[0.0, 0.0], [-0.5, -0.5], [-5.0, 1.0]]
     """
     gains = np.zeros((len(zones), 2))
-    for name, gain in given.items():
-        if name not in zones:
-            raise ValueError(f"there is no zone {name!r}: the zones are {', '.join(map(repr, zones))}")
+    for name, gain in _by_zone(given, zones, "gains={'ask': -0.5}").items():
         pair = gain if isinstance(gain, (tuple, list, np.ndarray)) else (gain, gain)
         try:
             negative, positive = (float(one) for one in pair)

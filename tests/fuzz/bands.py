@@ -202,7 +202,7 @@ def drawn(kind: str, seed: int) -> Case:
         options["metric"] = str(random.choice(list(RATIOS)))
         if random.random() < 0.5:
             options["conditions"] = outer
-        if random.random() < 0.7:
+        if random.random() < 0.7 or "conditions" not in options:
             options["gains"] = {middle[0]: (-0.25, -0.25)}
     if kind in ("weights", "gains") and random.random() < 0.7:
         weight = random.integers(0, 5, size).astype(float) / random.choice([1, 4])

@@ -137,12 +137,10 @@ UNPROMISED = Configuration(
 
 def _certified(method: str, rng: np.random.Generator) -> tuple[bool, bool]:
     """Whether the limits of the highest zone's PPV are on the wrong side."""
-    bands = tune_bands(
-        *normal_rows(rng, 300), upper="ppv>=0.8", lower="npv>=0.8", gains={"no": (0, -2), "yes": (-2, 1)}
-    )
     rows = normal_rows(rng, 300)
-    if method == "uniform":
-        bands = tune_bands(*rows, **asked)
+    bands = tune_bands(*rows, upper="ppv>=0.8", lower="npv>=0.8", gains={"no": (0, -2), "yes": (-2, 1)})
+    if method == "holdout":
+        rows = normal_rows(rng, 300)
     found = certify(bands, *rows, method=method, confidence=1 - ERROR, held_out=None if method == "uniform" else True)
     zones = zones_in(bands, normal_above)
     top = next(one for one in found.zones if one.quantity == "ppv")

@@ -175,7 +175,7 @@ def rule_text(bands: Bands) -> str:
     starts = [-math.inf, *bands.thresholds.tolist()]
     parts = []
     for zone, start, end in zip(bands.zones, starts, [*starts[1:], math.inf], strict=True):
-        if start < end or (start == end == -math.inf and len(set(starts)) == 1):
+        if start < end:
             where = f"from {start:.6g}" if start > -math.inf else f"below {end:.6g}" if end < math.inf else "always"
             parts.append(f"{zone} {where}")
     return ", ".join(parts)

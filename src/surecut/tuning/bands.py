@@ -14,7 +14,7 @@ from surecut._inputs import as_scores, as_weights, require_same_length, without_
 from surecut._labels import as_labels
 from surecut.certificates.weights import frequencies, require_both, require_whole
 from surecut.certificates.zone_assurance import assured_edges
-from surecut.constraints import ConstraintLike, InfeasibleError
+from surecut.constraints import InfeasibleError
 from surecut.core import rules
 from surecut.core.search import search
 from surecut.core.tally import ScoreTally
@@ -27,7 +27,7 @@ from surecut.tuning.request import check_options
 from surecut.tuning.stable import settle
 from surecut.tuning.tune import TalliedRows, tally_for_limits
 from surecut.tuning.zone_failures import failure_rates
-from surecut.zones import ConditionsLike, Gain, each_condition, parse_conditions, parse_gains
+from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -77,16 +77,18 @@ class BandsRequest:
     ) -> BandsRequest:
         """Validate what was asked for, by itself and together."""
         names = _checked_names(zones)
-        asked: dict[str, list[ConstraintLike]] = {}
-        for zone, given in [(names[-1], upper), (names[0], lower), *(conditions or {}).items()]:
-            if given is not None:
-                asked.setdefault(zone, []).extend(each_condition(given))
-        met = parse_conditions(asked, names)
+        met = parse_conditions(conditions or {}, names, upper=upper, lower=lower)
         ratio = None if metric is None else _checked_ratio(get_metric(metric))
         if gains is None and ratio is None and not met:
             raise ValueError(
                 "say what the zones are for: conditions such as upper='ppv>=0.9', lower='npv>=0.95', or gains such as "
                 f"gains={{{names[0]!r}: (0, -10), {names[-1]!r}: (-1, 1)}}"
+            )
+        if ratio is not None and gains is None and not met and len(names) > 2:
+            other = names[1]
+            raise ValueError(
+                f"metric={ratio.name!r} of the rows that are decided is best where hardly any is: say what another row "
+                f"costs, gains={{{other!r}: -0.2}}, or how many there may be, conditions={{{other!r}: 'share<=0.2'}}"
             )
         if gains is None and ratio is None:
             aim = Aim.of_conditions(len(names), met)
