@@ -30,6 +30,7 @@ from surecut.decisions.wording import (
     unsettled_text,
 )
 from surecut.metrics import CATALOGUE, NOISE, LinearFractionalMetric, Metric, get_metric
+from surecut.report.histogram import HistogramDict, histogram, score_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,9 +44,6 @@ ALL_CUTS_UP_TO = 2_000
 
 POINTS = 700
 """Cuts picked evenly by score, and as many evenly by the share that is predicted positive, from larger samples."""
-
-BINS = 60
-"""Bars of the histogram."""
 
 TITLES = {
     "accuracy": "Accuracy",
@@ -106,14 +104,6 @@ class GridDict(TypedDict):
     threshold: list[float | str]
     tp: list[float]
     fp: list[float]
-
-
-class HistogramDict(TypedDict):
-    """Weight of each class between edges, the outer bars holding whatever lies beyond."""
-
-    edges: list[float]
-    positive: list[float]
-    negative: list[float]
 
 
 class StabilityDict(TypedDict):
@@ -209,7 +199,7 @@ def summarize(
         cut = candidates.best_cut(first)
     best, left_out = _best_cuts(tally, [first, *map(get_metric, metrics)])
     listed = [one.metric for one in best]
-    axis = _axis(candidates)
+    axis = score_range(candidates)
     at = _grid(candidates, tally.hull, [cut, *best], axis)
     chosen = int(candidates.at(cut.threshold))
     confusion = candidates.confusion[at]
@@ -232,7 +222,7 @@ def summarize(
             tp=confusion.tp.tolist(),
             fp=confusion.fp.tolist(),
         ),
-        histogram=_histogram(candidates, axis),
+        histogram=histogram(candidates, axis),
         metrics=[_metric(one, candidates, at) for one in listed],
         left_out=left_out,
         bands=_bands(tally, listed, confusion, confidence),
@@ -287,21 +277,6 @@ def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list
     return best, left_out
 
 
-def _axis(candidates: Candidates) -> tuple[float, float]:
-    """The range of scores that is drawn: all of them, unless a few outliers would squeeze the rest."""
-    scores = np.clip(candidates.accepted[1:], -1e300, 1e300)
-    share = candidates.confusion.predicted_positives[1:] / candidates.confusion.total[-1]
-    low, high = float(scores[-1]), float(scores[0])
-    inner_high, inner_low = (float(scores[int(np.searchsorted(share, at))]) for at in (0.005, 0.995))
-    reach = 1.5 * (inner_high - inner_low)
-    if reach > 0:
-        low, high = max(low, inner_low - reach), min(high, inner_high + reach)
-    if low == high:
-        width = abs(low) / 2 or 0.5
-        low, high = low - width, high + width
-    return low, high
-
-
 def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[float, float]) -> NDArray[np.intp]:
     """Positions of the cuts that the page knows."""
     accepted = candidates.accepted
@@ -314,16 +289,6 @@ def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[f
     on_hull = np.searchsorted(-accepted, -hull.accepted)
     picked = np.unique(np.concatenate((exact, by_share, by_score, on_hull)))
     return picked[picked < len(accepted)]
-
-
-def _histogram(candidates: Candidates, axis: tuple[float, float]) -> HistogramDict:
-    edges = np.linspace(*axis, BINS + 1)
-    bars = np.clip(np.searchsorted(edges, candidates.accepted[1:], side="right") - 1, 0, BINS - 1)
-    positive, negative = (
-        np.bincount(bars, weights=np.diff(cell), minlength=BINS)
-        for cell in (candidates.confusion.tp, candidates.confusion.fp)
-    )
-    return HistogramDict(edges=edges.tolist(), positive=positive.tolist(), negative=negative.tolist())
 
 
 def _metric(metric: Metric, candidates: Candidates, at: NDArray[np.intp]) -> MetricDict:
