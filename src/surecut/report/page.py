@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from surecut.report.summary import Summary
 
 
+SCRIPTS = {
+    "explorer": ("charts.js", "explorer.js"),
+    "labels": ("labels.js",),
+}
+"""The scripts of each kind of page."""
+
+
 def to_html(summary: Summary | LabelsSummary) -> str:
     """The page, of one column of scores or of many labels. Text from the data is escaped, also for the script.
 
@@ -26,7 +33,8 @@ def to_html(summary: Summary | LabelsSummary) -> str:
     """
     kind = "labels" if "labels" in summary else "explorer"
     folder = files("surecut.report")
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", f"{kind}.js"))
+    style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", *SCRIPTS[kind]))
+    script = "\n".join(scripts)
     page: str = _environment().get_template(f"{kind}.html").render(summary=summary, style=style, script=script)
     return page
 
