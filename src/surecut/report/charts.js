@@ -49,8 +49,8 @@ const evaluate = (metric, i, prior) => {
   if (metric.kind === "values") return metric.values[i] === null ? NaN : metric.values[i];
   return formulas[metric.kind](metric, atPrior(counts(i), metric.fixed_prior ? data.given_prior : prior));
 };
-const best = (metric, prior) => {
-  const values = thresholds.map((_, i) => evaluate(metric, i, prior));
+const best = (metric, prior, isAllowed = () => true) => {
+  const values = thresholds.map((_, i) => (isAllowed(i) ? evaluate(metric, i, prior) : NaN));
   const top = values.reduce((most, v) => (v > most ? v : most), -Infinity);
   let slack = data.tie * Math.abs(top);
   if ((data.weighted || prior !== null) && metric.kind !== "values") slack += data.rounding * largestCorner(metric, prior);
@@ -131,7 +131,7 @@ class Chart {
   begin(x, y, labels, description) {
     const width = Math.max(280, Math.round(this.box.clientWidth || 600));
     const height = this.square ? Math.min(width, 440) : this.wanted;
-    this.margin = { left: 46, right: 14, top: labels.y ? 26 : 12, bottom: 40 };
+    this.margin = { left: 46, right: 14, top: labels.top || (labels.y ? 26 : 12), bottom: 40 };
     this.width = width; this.height = height; this.x = x; this.y = y;
     this.svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
     const axis = element("g", { class: "axis", "aria-hidden": "true" }, this.svg);
@@ -153,12 +153,12 @@ class Chart {
   px(v) { const [a, b] = this.x; return this.margin.left + (Math.min(Math.max((v - a) / (b - a), -0.002), 1.002)) * (this.width - this.margin.left - this.margin.right); }
   py(v) { const [a, b] = this.y; return this.height - this.margin.bottom - (Math.min(Math.max((v - a) / (b - a), -0.01), 1.01)) * (this.height - this.margin.top - this.margin.bottom); }
   listen() {
-    const pick = (event) => {
+    const pick = (event, isStart) => {
       const frame = this.svg.getBoundingClientRect();
-      this.onPick(((event.clientX - frame.left) / frame.width) * this.width, ((event.clientY - frame.top) / frame.height) * this.height);
+      this.onPick(((event.clientX - frame.left) / frame.width) * this.width, ((event.clientY - frame.top) / frame.height) * this.height, isStart);
     };
-    this.svg.addEventListener("pointerdown", (event) => { this.svg.setPointerCapture(event.pointerId); this.dragging = true; pick(event); event.preventDefault(); });
-    this.svg.addEventListener("pointermove", (event) => { if (this.dragging) pick(event); });
+    this.svg.addEventListener("pointerdown", (event) => { this.svg.setPointerCapture(event.pointerId); this.dragging = true; pick(event, true); event.preventDefault(); });
+    this.svg.addEventListener("pointermove", (event) => { if (this.dragging) pick(event, false); });
     for (const end of ["pointerup", "pointercancel"]) this.svg.addEventListener(end, () => { this.dragging = false; });
   }
   path(points, attributes, step) {
@@ -172,10 +172,10 @@ class Chart {
     }
     return element("path", { d: d || "M0 0", ...attributes }, this.layer);
   }
-  area(cuts, abscissa, band) {
+  area(cuts, abscissa, band, name = "band") {
     const there = cuts.filter((i) => band.lower[i] !== null && band.upper[i] !== null);
     const outline = [...there.map((i) => [abscissa(i), band.upper[i]]), ...there.reverse().map((i) => [abscissa(i), band.lower[i]])];
-    return element("path", { class: "band", d: "M" + outline.map(([x, y]) => `${this.px(x).toFixed(1)} ${this.py(y).toFixed(1)}`).join("L") + "Z" }, this.layer);
+    return element("path", { class: name, d: "M" + outline.map(([x, y]) => `${this.px(x).toFixed(1)} ${this.py(y).toFixed(1)}`).join("L") + "Z" }, this.layer);
   }
   dot(x, y, name, radius) {
     if (!Number.isNaN(x) && !Number.isNaN(y)) element("circle", { cx: this.px(x), cy: this.py(y), r: radius, class: name }, this.live);
