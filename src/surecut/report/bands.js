@@ -131,9 +131,9 @@
   // Near 0 and near 1 two decimals: there it matters.
   const fine = (x, round = Math.round) => {
     if (Number.isNaN(x)) return "–";
-    if (x === 0 || x === 1) return 100 * x + " %";
+    if (x === 0 || x === 1) return 100 * x + "\u00a0%";
     const decimals = x < 0.1 || x > 0.9 ? 2 : 1, scale = 10 ** (decimals + 2);
-    return (round(Number((x * scale).toPrecision(12))) / scale * 100).toFixed(decimals) + " %";
+    return (round(Number((x * scale).toPrecision(12))) / scale * 100).toFixed(decimals) + "\u00a0%";
   };
   const bold = (text) => `<b>${safe(text)}</b>`;
   const thresholdText = (t) => (t === Infinity ? "nothing above" : t === -Infinity ? "nothing below" : String(t));
@@ -216,15 +216,19 @@
     curve.live.replaceChildren();
     const places = [histogram.margin.left, ...found.map((t) => Math.min(Math.max(histogram.px(onAxis(t)), histogram.margin.left), histogram.width - histogram.margin.right)), histogram.width - histogram.margin.right];
     const top = histogram.margin.top, bottom = histogram.height - histogram.margin.bottom;
-    zones.forEach((zone, z) => {
-      const [left, right] = [places[z], places[z + 1]], room = right - left;
-      if (room > 0) element("rect", { class: `zone ${className(z)}`, x: left, width: room, y: top, height: bottom - top }, histogram.back);
-      const letters = Math.floor((room - 4) / 7.4);
-      if (letters < 3) return;
-      const name = zone.length > letters ? zone.slice(0, letters - 1) + "…" : zone;
-      element("text", { class: "label name", x: (left + right) / 2, y: 16, "text-anchor": "middle" }, histogram.live, name);
-      if (letters >= 7) element("text", { x: (left + right) / 2, y: 32, "text-anchor": "middle" }, histogram.live, fine(share(cells[z])));
+    zones.forEach((_, z) => {
+      if (places[z] < places[z + 1]) element("rect", { class: `zone ${className(z)}`, x: places[z], width: places[z + 1] - places[z], y: top, height: bottom - top }, histogram.back);
     });
+    const taken = []; // names of wide zones first: one that has no place is left out
+    for (const z of zones.map((_, z) => z).sort((a, b) => places[b + 1] - places[b] - (places[a + 1] - places[a]))) {
+      if (!(places[z] < places[z + 1])) continue;
+      const name = zones[z].length > 24 ? zones[z].slice(0, 23) + "…" : zones[z], half = Math.max(4 * name.length, 24) + 2;
+      const x = Math.min(Math.max((places[z] + places[z + 1]) / 2, half), histogram.width - half);
+      if (taken.some(([from, to]) => x - half < to && from < x + half)) continue;
+      taken.push([x - half, x + half]);
+      element("text", { class: "label name", x, y: 16, "text-anchor": "middle" }, histogram.live, name);
+      element("text", { x, y: 32, "text-anchor": "middle" }, histogram.live, fine(share(cells[z])));
+    }
     found.forEach((t, boundary) => {
       for (const chart of [histogram, curve]) {
         const x = chart.px(onAxis(t));
