@@ -154,6 +154,10 @@ class TestSummary:
         summary = summarize_bands(bands, sketch)
         assert summary["in_bins"]
         assert "counted in bins" in to_html(summary)
+        _, scores = sample()
+        for at, threshold in zip(summary["chosen"]["at"], summary["chosen"]["threshold"], strict=True):
+            assert (scores >= threshold).sum() == summary["grid"]["tp"][at] + summary["grid"]["fp"][at]
+        assert summary["chosen"]["threshold"] == pytest.approx(bands.thresholds, abs=0.01)
 
     def test_the_prior_of_the_bands_is_kept(self, tally):
         bands = tune_bands(*sample(), gains=GAINS, prior=0.1)

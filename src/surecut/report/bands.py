@@ -105,7 +105,8 @@ def summarize_bands(
         The bands that the page opens at.
     tally
         The scores, as a `ScoreTally`: those that bands were tuned on, or others. Its given prior, or else that of the
-        bands, is the prior that the page opens with. A `ScoreSketch` knows the cuts at the edges of its bins only.
+        bands, is the prior that the page opens with. A `ScoreSketch` knows the cuts at the edges of its bins only: a
+        threshold inside a bin is moved to one of them.
     confidence
         The confidence of the limits of the PPV of the highest zone and of the NPV of the lowest one, which hold at all
         thresholds and for both zones at once. Weighted rows get none.
@@ -128,7 +129,13 @@ def summarize_bands(
     at = grid_cuts(candidates, tally.hull, bands.thresholds.tolist(), axis)
     confusion = candidates.confusion[at]
     positives, negatives = candidates.confusion.positives[0], candidates.confusion.negatives[0]
-    thresholds = [placed_at(candidates, int(i)) for i in at[:-1]]
+    # With all rows above a threshold, nothing is known of scores below: the zone below it stays empty
+    thresholds = np.array([*(placed_at(candidates, int(i)) for i in at[:-1]), -np.inf])
+    where = np.searchsorted(at, candidates.at(bands.thresholds))
+    inside_a_bin = (bands.thresholds <= candidates.rejected[at[where]]) | (
+        bands.thresholds > candidates.accepted[at[where]]
+    )
+    chosen = np.where(inside_a_bin, thresholds[where], bands.thresholds)
     spread = [[] if one is None else [plain_number(end) for end in one.quantiles] for one in bands.stability]
     return BandsSummary(
         title=title,
@@ -143,16 +150,15 @@ def summarize_bands(
         in_bins=isinstance(tally, CoarseTally) or not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
-            # With all rows above a threshold, nothing is known of scores below: the zone below it stays empty
-            threshold=[plain_number(one) for one in (*thresholds, -np.inf)],
+            threshold=[plain_number(one) for one in thresholds.tolist()],
             tp=confusion.tp.tolist(),
             fp=confusion.fp.tolist(),
         ),
         histogram=histogram(candidates, axis),
         zones=list(bands.zones),
         chosen=ThresholdsDict(
-            at=np.searchsorted(at, candidates.at(bands.thresholds)).tolist(),
-            threshold=[plain_number(one) for one in bands.thresholds.tolist()],
+            at=where.tolist(),
+            threshold=[plain_number(one) for one in chosen.tolist()],
             spread=spread,
         ),
         gains=_starting_gains(bands).tolist(),
