@@ -1,4 +1,4 @@
-"""The README's picture of the explorer: `python docs/explorer_picture.py [path of Chromium]`."""
+"""The pictures of the explorer, of a cut and of bands: `python docs/explorer_picture.py [path of Chromium]`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,42 @@ import sys
 import tempfile
 from pathlib import Path
 
-from made_by_commands import write_explorer
-from playwright.sync_api import sync_playwright
+from made_by_commands import write_bands_page, write_explorer
+from playwright.sync_api import Browser, Page, sync_playwright
 
-OUT = Path(__file__).parent / "images" / "explorer.png"
+IMAGES = Path(__file__).parent / "images"
 
 
 def main(chromium: str) -> None:
-    """Open the page on the demo's data, move the cut a little, and take a picture."""
-    page_file = Path(tempfile.mkdtemp()) / "page.html"
-    write_explorer(page_file)
+    """Open each page, move a threshold a little, and take a picture."""
+    folder = Path(tempfile.mkdtemp())
+    write_explorer(folder / "explorer.html")
+    write_bands_page(folder / "bands.html")
     with sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1240, "height": 860}, device_scale_factor=1.25, color_scheme="light")
-        page.goto(page_file.as_uri())
-        page.locator("#slider").focus()
-        for _ in range(24):
-            page.keyboard.press("ArrowRight")
-        page.locator("#slider").blur()
-        page.screenshot(path=OUT)
+        page = opened(browser, folder / "explorer.html", width=1240, height=860, scale=1.25)
+        move(page, "#slider", 24)
+        page.screenshot(path=IMAGES / "explorer.png")
+        page = opened(browser, folder / "bands.html", width=1120, height=780)
+        move(page, "#slider-2", 12)
+        page.screenshot(path=IMAGES / "bands.png")
         browser.close()
+
+
+def opened(browser: Browser, file: Path, width: int, height: int, scale: float = 1.0) -> Page:
+    """A page in a window of this size."""
+    window = {"width": width, "height": height}
+    page = browser.new_page(viewport=window, device_scale_factor=scale, color_scheme="light")
+    page.goto(file.as_uri())
+    return page
+
+
+def move(page: Page, slider: str, steps: int) -> None:
+    """Move a threshold up by the keyboard."""
+    page.locator(slider).focus()
+    for _ in range(steps):
+        page.keyboard.press("ArrowRight")
+    page.locator(slider).blur()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Parts of the documentation that a command makes: the help of every command, a saved cut, an explorer page."""
+"""Parts of the documentation that a command makes: the help of every command, a saved cut, explorer pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ def write_all(folder: Path) -> None:
     _keep(folder / "command_line.md", help_of_every_command())
     write_cut(folder / "cut.json")
     write_explorer(folder / "extra" / "explorer_page.html")
+    write_bands_page(folder / "extra" / "bands_page.html")
 
 
 def help_of_every_command() -> str:
@@ -53,6 +54,27 @@ def write_explorer(path: Path) -> None:
     from surecut.report import save_html, summarize
 
     save_html(summarize(measure().tuning, title="Which digits are an 8?"), path)
+
+
+def write_bands_page(path: Path) -> None:
+    """The page of bands, on two measurements of tumours: which are benign, which malignant, and which need a look?"""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from surecut import ScoreTally, tune_bands
+    from surecut.report import save_html, summarize_bands
+
+    data = load_breast_cancer()
+    is_malignant = data.target == 0
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    scores = cross_val_predict(model, data.data[:, :2], is_malignant, method="predict_proba")[:, 1]
+    gains = {"benign": (0, -10), "look": -1, "malignant": (-5, 0)}
+    bands = tune_bands(is_malignant, scores, gains=gains, zones=tuple(gains), lower="npv>=0.95")
+    tally = ScoreTally.from_scores(is_malignant, scores)
+    save_html(summarize_bands(bands, tally, title="Which tumours are malignant?"), path)
 
 
 def _keep(path: Path, text: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 # Models of a few hundred rows gain nothing by threads, and those of several test processes wait for each other: a fit
@@ -157,3 +159,44 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
         return connection
 
     monkeypatch.setattr(files, "connected", connected)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, for the pages."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="pages are tested by Playwright, which is absent")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = os.environ.get("SURECUT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: install it, or set SURECUT_CHROMIUM to its path")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def load(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open a summary as a person does, from disk; whatever the console says fails the test."""
+    from surecut.report import save_html
+
+    said: list[str] = []
+    pages = []
+
+    def opened(summary: Any, **settings: Any) -> Any:
+        save_html(summary, tmp_path / "page.html")
+        page = browser.new_page(**settings)
+        pages.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on(
+            "request",
+            lambda request: said.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
+        )
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert said == []

@@ -19,10 +19,11 @@ from surecut import (  # noqa: E402
     ScoreTally,
     Stability,
     certify,
+    tune_bands,
     tune_threshold,
     tune_thresholds,
 )
-from surecut.plots import CertificateDisplay, MetricThresholdDisplay, MultilabelDisplay  # noqa: E402
+from surecut.plots import BandsDisplay, CertificateDisplay, MetricThresholdDisplay, MultilabelDisplay  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +184,142 @@ class TestMultilabelDisplay:
         assert MultilabelDisplay.from_estimator(forest, X, Y).cut == tune_thresholds(Y, both)
         with pytest.raises(AttributeError, match="nothing can be cut"):
             MultilabelDisplay.from_estimator(object(), X, Y)
+
+
+def texts_of(display):
+    return [text.get_text() for text in display.texts_]
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+class TestBandsDisplay:
+    def test_each_zone_says_what_it_holds(self, scored):
+        display = BandsDisplay.from_predictions(*scored, upper="ppv>=0.8", lower="npv>=0.95")
+        bands = tune_bands(*scored, upper="ppv>=0.8", lower="npv>=0.95")
+        assert display.bands == bands
+        np.testing.assert_array_equal(display.confusion, bands.confusion)
+        np.testing.assert_array_equal(display.shares, bands.shares)
+        negatives, positives = bands.confusion.T
+        np.testing.assert_allclose(display.ppv, positives / (negatives + positives))
+        np.testing.assert_allclose(display.npv, negatives / (negatives + positives))
+        no, ask, yes = texts_of(display)
+        assert no == f"no\n{bands.shares[0]:.1%} of rows\nNPV {display.npv[0]:.1%}"
+        assert ask == f"ask\n{bands.shares[1]:.1%} of rows\nPPV {display.ppv[1]:.1%}"
+        assert yes == f"yes\n{bands.shares[2]:.1%} of rows\nPPV {display.ppv[2]:.1%}"
+
+    def test_spans_reach_from_threshold_to_threshold(self, scored):
+        display = BandsDisplay.from_predictions(*scored, upper="ppv>=0.8", lower="npv>=0.95")
+        low, high = display.ax_.get_xlim()
+        ends = [low, *display.bands.thresholds, high]
+        assert [span.get_x() for span in display.spans_] == pytest.approx(ends[:-1])
+        assert [span.get_x() + span.get_width() for span in display.spans_] == pytest.approx(ends[1:])
+        assert [line.get_xdata()[0] for line in display.threshold_lines_] == display.bands.thresholds.tolist()
+        for bar, interval in zip(display.ranges_, display.bands.intervals, strict=True):
+            assert bar.get_xdata().tolist() == interval.tolist()
+
+    def test_the_bars_are_shares_of_each_class(self, scored):
+        display = BandsDisplay.from_predictions(*scored, upper="ppv>=0.8", lower="npv>=0.95")
+        assert display.positives.sum() == pytest.approx(1)
+        assert sum(bar.get_height() for bar in display.negative_bars_) == pytest.approx(-1)
+        edges = display.edges
+        y, scores = scored
+        inner = (scores[y] >= edges[20]) & (scores[y] < edges[40])
+        assert display.positives[20:40].sum() == pytest.approx(inner.mean())
+
+    @pytest.mark.parametrize(
+        "gains",
+        [
+            {"no": (0, -3), "yes": (-1, 1)},
+            {"no": (0, -4), "ask": -0.6, "yes": (-2, 0)},
+            {"D": (0, -3), "C": (-0.2, -1), "B": (-0.5, 0.2), "A": (-1, 1)},
+        ],
+        ids=len,
+    )
+    def test_any_number_of_zones(self, scored, gains):
+        display = BandsDisplay.from_predictions(*scored, gains=gains, zones=tuple(gains))
+        assert [text.split("\n")[0] for text in texts_of(display)] == list(gains)
+        assert len(display.spans_) == len(gains)
+        assert display.confusion.sum() == len(scored[0])
+
+    def test_a_zone_that_no_score_is_in_has_no_span(self, scored):
+        display = BandsDisplay.from_predictions(*scored, gains={"no": (0, -1), "ask": -5, "yes": (-1, 0)})
+        assert texts_of(display)[1] == "ask\nempty"
+        assert len(display.spans_) == 2
+        assert np.isnan(display.ppv[1])
+        assert legend_of(display).count(f"threshold {display.bands.thresholds[0]:.4g}") == 1
+        everything = BandsDisplay.from_predictions(*scored, gains={"ask": 1})
+        assert texts_of(everything) == ["no\nempty", texts_of(everything)[1], "yes\nempty"]
+        assert len(everything.spans_) == 1
+        assert everything.threshold_lines_ == []
+
+    def test_infinite_scores_are_in_the_outer_bars(self, scored):
+        y, scores = scored
+        with_infinities = np.where(np.arange(len(y)) < 10, np.inf, np.where(np.arange(len(y)) < 20, -np.inf, scores))
+        display = BandsDisplay.from_predictions(y, with_infinities, upper="ppv>=0.4", lower="npv>=0.9")
+        assert np.abs(display.edges).max() < 100
+        assert display.negatives[0] >= (~y[10:20]).sum() / (~y).sum()
+        assert display.confusion.sum() == len(y)
+
+    def test_weights_and_a_prior(self, scored):
+        y, scores = scored
+        weights = np.random.default_rng(0).random(len(y))
+        asked = {"upper": "ppv>=0.3", "lower": "npv>=0.98", "prior": 0.05}
+        display = BandsDisplay.from_predictions(y, scores, sample_weight=weights, **asked)
+        bands = tune_bands(y, scores, sample_weight=weights, **asked)
+        assert display.bands == bands
+        np.testing.assert_allclose(display.shares, bands.shares)
+        assert display.ppv[2] >= 0.3 - 1e-12
+        np.testing.assert_allclose(display.shares @ display.ppv, 0.05)
+
+    def test_bands_of_other_rows_are_shown_on_these(self, scored):
+        y, scores = scored
+        bands = tune_bands(y[:200], scores[:200], upper="ppv>=0.8", lower="npv>=0.95")
+        display = BandsDisplay.from_bands(bands, y[200:], scores[200:])
+        assert display.bands is bands
+        found = bands.predict(scores[200:], as_numbers=True)
+        assert display.confusion.sum(axis=1).tolist() == np.bincount(found, minlength=3).tolist()
+        tally = ScoreTally.from_scores(y[200:], scores[200:])
+        for other in (
+            BandsDisplay.from_bands(bands, tally),
+            BandsDisplay.from_tally(tally, bands),
+            BandsDisplay.from_predictions(y[200:], scores[200:], bands),
+        ):
+            np.testing.assert_array_equal(other.confusion, display.confusion)
+        with pytest.raises(TypeError, match="y_score= is missing"):
+            BandsDisplay.from_bands(bands, y)
+        with pytest.raises(TypeError, match="tuned already: leave out upper"):
+            BandsDisplay.from_predictions(y, scores, bands, upper="ppv>=0.9")
+
+    def test_stable_bands_have_the_spread_of_their_thresholds(self, scored):
+        bands = tune_bands(*scored, gains={"no": (0, -4), "ask": -0.6, "yes": (-2, 0)})
+        record = settled(-1.0, -0.5, 0.0, 0.5, np.inf)
+        stable = replace(bands, stability=(record, record))
+        display = BandsDisplay.from_bands(stable, *scored)
+        high = display.ax_.get_xlim()[1]
+        assert [bar.get_xdata().tolist() for bar in display.ranges_] == [[-1.0, high]] * 2
+        assert legend_of(display).count("90 % of resampled thresholds") == 1
+        assert "90 % of resampled thresholds" not in legend_of(BandsDisplay.from_bands(bands, *scored))
+
+    def test_it_draws_on_the_axes_it_is_given(self, scored):
+        figure, ax = plt.subplots()
+        names = ("$no", "ask a colleague of the day shift", "<b>yes</b>")
+        display = BandsDisplay.from_predictions(
+            *scored, gains={names[0]: (0, -4), names[1]: -0.6, names[2]: (-2, 0)}, zones=names, ax=ax, cmap="viridis"
+        )
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert texts_of(display)[1].startswith("ask a colleague o…")
+        figure.canvas.draw()
+        assert display.plot(ax, color="grey") is display
+
+    def test_rows_with_missing_values_are_left_out(self, scored):
+        y, scores = scored
+        holes = np.where(np.arange(len(y)) < 30, np.nan, scores)
+        with pytest.warns(Warning, match="30"):
+            display = BandsDisplay.from_predictions(y, holes, missing="drop", upper="ppv>=0.8", lower="npv>=0.95")
+        assert display.confusion.sum() == len(y) - 30
 
 
 def settled(*quantiles):

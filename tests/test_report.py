@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -189,44 +187,6 @@ class TestPage:
         assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
         with pytest.raises(FileNotFoundError, match="there is no folder"):
             save_html(summarize(tally), tmp_path / "nowhere" / "page.html")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested by Playwright, which is absent")
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = os.environ.get("SURECUT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: install it, or set SURECUT_CHROMIUM to its path")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def load(browser, tmp_path):
-    """Open a summary as a person does, from disk; whatever the console says fails the test."""
-    said = []
-    pages = []
-
-    def opened(summary, **settings):
-        save_html(summary, tmp_path / "page.html")
-        page = browser.new_page(**settings)
-        pages.append(page)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on(
-            "request",
-            lambda request: said.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
-        )
-        page.goto((tmp_path / "page.html").as_uri())
-        return page
-
-    yield opened
-    for page in pages:
-        page.close()
-    assert said == []
 
 
 def exact_value(page):

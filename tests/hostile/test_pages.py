@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, certify, tune_threshold, tune_thresholds
+from surecut import ScoreTally, certify, tune_bands, tune_threshold, tune_thresholds
 from surecut.metrics import LinearFractional
 
 HOSTILE = [
@@ -50,13 +50,17 @@ def pages(name):
     cuts = tune_thresholds(truth, scores, labels=[name, "other"], metric=own, constraint=(own, 0.1))
     yield cut._repr_html_()
     yield cuts._repr_html_()
+    zones = (f"{name}1", f"{name}2", f"{name}3")
+    bands = tune_bands(labels, scores[:, 0], zones=zones, upper="ppv>=0.6", gains={zones[1]: -0.1}, pos_label=name)
+    yield bands._repr_html_()
     yield certify(cut, labels, scores[:, 0], method="uniform")._repr_html_()
     pytest.importorskip("jinja2")
-    from surecut.report import summarize, summarize_labels, to_html
+    from surecut.report import summarize, summarize_bands, summarize_labels, to_html
 
     tally = ScoreTally.from_scores(labels, scores[:, 0], pos_label=name)
     yield to_html(summarize(tally, cut=cut, title=name))
     yield to_html(summarize_labels(cuts, title=name))
+    yield to_html(summarize_bands(bands, tally, title=name))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -1,13 +1,23 @@
 """The explorer: one self-contained HTML page on which a person finds the cut.
 
-``summarize(tally)``, or ``summarize_labels(cut, tallies)``, gives plain values, ``to_html(summary)`` the page,
-``save_html(summary, path)`` the file.
+``summarize(tally)``, ``summarize_bands(bands, tally)`` or ``summarize_labels(cut, tallies)`` gives plain values,
+``to_html(summary)`` the page, ``save_html(summary, path)`` the file.
 """
 
 from __future__ import annotations
 
+from surecut.report.bands import BandsSummary, summarize_bands
 from surecut.report.labels import LabelsSummary, summarize_labels
 from surecut.report.page import save_html, to_html
 from surecut.report.summary import Summary, summarize
 
-__all__ = ["LabelsSummary", "Summary", "save_html", "summarize", "summarize_labels", "to_html"]
+__all__ = [
+    "BandsSummary",
+    "LabelsSummary",
+    "Summary",
+    "save_html",
+    "summarize",
+    "summarize_bands",
+    "summarize_labels",
+    "to_html",
+]

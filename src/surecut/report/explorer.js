@@ -1,70 +1,4 @@
-"use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const infinities = { inf: Infinity, "-inf": -Infinity };
-  const thresholds = data.grid.threshold.map((t) => (typeof t === "string" ? infinities[t] : t));
-  const size = thresholds.length;
-
-  // --- The mathematics: the same sums in the same order as in Python, so that the values are the same to the last bit.
-
-  const counts = (i) => {
-    const tp = data.grid.tp[i], fp = data.grid.fp[i];
-    return { tp, fp, fn: data.positives - tp, tn: data.negatives - fp };
-  };
-  const atPrior = (cells, prior) => {
-    if (prior === null) return cells;
-    const positive = prior / (cells.tp + cells.fn), negative = (1 - prior) / (cells.fp + cells.tn);
-    return { tp: cells.tp * positive, fp: cells.fp * negative, fn: cells.fn * positive, tn: cells.tn * negative };
-  };
-  const ORDER = ["tp", "fp", "fn", "tn"];
-  const weights = (cells, positives, negatives) =>
-    cells.constant.map((c, j) => c + cells.positives[j] * positives + cells.negatives[j] * negatives);
-  const dot = (w, cells) => {
-    let sum = null;
-    ORDER.forEach((name, j) => { if (w[j] !== 0) sum = sum === null ? w[j] * cells[name] : sum + w[j] * cells[name]; });
-    return sum === null ? 0 : sum;
-  };
-  const formulas = {
-    cells(metric, cells) {
-      const positives = cells.tp + cells.fn, negatives = cells.fp + cells.tn;
-      const bottom = dot(weights(metric.denominator, positives, negatives), cells);
-      return bottom === 0 ? NaN : dot(weights(metric.numerator, positives, negatives), cells) / bottom;
-    },
-    MCC(metric, cells) {
-      const positives = cells.tp + cells.fn, negatives = cells.fp + cells.tn, predicted = cells.tp + cells.fp;
-      const scale = Math.sqrt(predicted * (positives + negatives - predicted)) * Math.sqrt(positives * negatives);
-      return scale > 0 ? (cells.tp * negatives - cells.fp * positives) / scale : 0;
-    },
-    GMean(metric, cells) {
-      return Math.sqrt((cells.tp / (cells.tp + cells.fn)) * (cells.tn / (cells.fp + cells.tn)));
-    },
-    HMean(metric, cells) {
-      const tpr = cells.tp / (cells.tp + cells.fn), tnr = cells.tn / (cells.fp + cells.tn);
-      return tpr + tnr > 0 ? (2 * tpr * tnr) / (tpr + tnr) : 0;
-    },
-  };
-  const evaluate = (metric, i, prior) => {
-    if (metric.kind === "values") return metric.values[i] === null ? NaN : metric.values[i];
-    return formulas[metric.kind](metric, atPrior(counts(i), metric.fixed_prior ? data.given_prior : prior));
-  };
-  const best = (metric, prior) => {
-    const values = thresholds.map((_, i) => evaluate(metric, i, prior));
-    const top = values.reduce((most, v) => (v > most ? v : most), -Infinity);
-    let slack = data.tie * Math.abs(top);
-    if ((data.weighted || prior !== null) && metric.kind !== "values") slack += data.rounding * largestCorner(metric, prior);
-    const at = values.findIndex((v) => v >= top - slack);
-    return { at, value: values[at], values };
-  };
-  const largestCorner = (metric, given) => {
-    const prior = given === null ? data.prior : given;
-    let largest = 0;
-    for (const fp of [0, 1 - prior]) for (const fn of [0, prior]) {
-      const value = Math.abs(formulas[metric.kind](metric, { tp: prior - fn, fp, fn, tn: 1 - prior - fp }));
-      if (value > largest) largest = value;
-    }
-    return largest;
-  };
   // How many false alarms a metric trades for one missed positive where its value is `value`: the ratio of its slopes.
   const trade = (metric, value, given) => {
     if (metric.kind !== "cells") return NaN;
@@ -87,115 +21,9 @@
   const start = { metric: data.chosen.metric, at: data.chosen.at, prior: data.given_prior };
   const state = { metric: null, at: 0, prior: null, axis: "score", best: null };
 
-  // --- Numbers and words.
-
-  const group = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-  const percent = (x) => (Number.isNaN(x) ? "–" : (100 * x).toFixed(Math.abs(x) < 0.1 ? 2 : 1) + " %");
-  const short = (x) => {
-    if (x === Infinity) return "∞";
-    if (x === -Infinity) return "−∞";
-    if (Number.isNaN(x)) return "undefined";
-    const a = Math.abs(x);
-    if (a !== 0 && (a < 1e-3 || a >= 1e6)) return x.toExponential(3).replace("e+", "e").replace("-", "−");
-    return String(Number(x.toPrecision(a >= 1000 ? 6 : 4))).replace("-", "−");
-  };
-  const shown = (x) => (Number.isNaN(x) ? "undefined" : Math.abs(x) >= 1e5 ? short(x) : x.toFixed(4).replace("-", "−"));
-  const rate = (top, bottom) => (bottom > 0 ? top / bottom : NaN);
-  const plural = (n, one, many) => `${n} ${n === "1" ? one : many}`;
-
-  const escaped = document.createElement("span");
-  const safe = (text) => { escaped.textContent = text; return escaped.innerHTML; };
-
-  // --- Drawing.
-
-  const SVG = "http://www.w3.org/2000/svg";
-  const element = (name, attributes, parent, text) => {
-    const made = document.createElementNS(SVG, name);
-    for (const key in attributes) made.setAttribute(key, attributes[key]);
-    if (text !== undefined) made.textContent = text;
-    if (parent) parent.appendChild(made);
-    return made;
-  };
-  const ticks = (low, high, wanted) => {
-    const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw));
-    let found = [];
-    for (const step of [10, 5, 2, 1].map((k) => k * power)) {  // the widest that leaves three to read
-      found = [];
-      for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 20; k++) found.push(k * step);
-      if (step <= raw * 1.2 || (step < raw * 2 && found.length >= 3)) break;
-    }
-    return found;
-  };
-  const tidy = (x, low, high) => (Math.abs(x) < (high - low) * 1e-9 ? "0" : short(Number(x.toPrecision(6))));
-
-  // A chart: a viewBox of fixed width per layout, margins, scales; dragging inside it picks a grid cut.
-  class Chart {
-    constructor(id, { square = false, height = 300 }) {
-      this.box = byId(id);
-      this.square = square;
-      this.wanted = height;
-      this.dragging = false;
-    }
-    begin(x, y, labels, description) {
-      const width = Math.max(280, Math.round(this.box.clientWidth || 600));
-      const height = this.square ? Math.min(width, 440) : this.wanted;
-      this.margin = { left: 46, right: 14, top: labels.y ? 26 : 12, bottom: 40 };
-      this.width = width; this.height = height; this.x = x; this.y = y;
-      this.svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
-      const axis = element("g", { class: "axis", "aria-hidden": "true" }, this.svg);
-      for (const t of ticks(x[0], x[1], width < 420 ? 4 : 7)) {
-        element("line", { x1: this.px(t), x2: this.px(t), y1: this.margin.top, y2: height - this.margin.bottom }, axis);
-        element("text", { x: this.px(t), y: height - this.margin.bottom + 16, "text-anchor": "middle" }, axis, labels.percentX ? Math.round(t * 100) + " %" : tidy(t, ...x));
-      }
-      for (const t of ticks(y[0], y[1], 5)) {
-        element("line", { x1: this.margin.left, x2: width - this.margin.right, y1: this.py(t), y2: this.py(t) }, axis);
-        element("text", { x: this.margin.left - 6, y: this.py(t) + 4, "text-anchor": "end" }, axis, labels.percentY ? Math.round(Math.abs(t) * 100) + " %" : tidy(t, ...y));
-      }
-      element("text", { x: (this.margin.left + width - this.margin.right) / 2, y: height - 6, "text-anchor": "middle" }, axis, labels.x);
-      if (labels.y) element("text", { x: 4, y: 13 }, axis, labels.y);
-      this.layer = element("g", {}, this.svg);
-      this.live = element("g", {}, this.svg);
-      this.box.replaceChildren(this.svg);
-      this.listen();
-    }
-    px(v) { const [a, b] = this.x; return this.margin.left + (Math.min(Math.max((v - a) / (b - a), -0.002), 1.002)) * (this.width - this.margin.left - this.margin.right); }
-    py(v) { const [a, b] = this.y; return this.height - this.margin.bottom - (Math.min(Math.max((v - a) / (b - a), -0.01), 1.01)) * (this.height - this.margin.top - this.margin.bottom); }
-    listen() {
-      const pick = (event) => {
-        const frame = this.svg.getBoundingClientRect();
-        this.onPick(((event.clientX - frame.left) / frame.width) * this.width, ((event.clientY - frame.top) / frame.height) * this.height);
-      };
-      this.svg.addEventListener("pointerdown", (event) => { this.svg.setPointerCapture(event.pointerId); this.dragging = true; pick(event); event.preventDefault(); });
-      this.svg.addEventListener("pointermove", (event) => { if (this.dragging) pick(event); });
-      for (const end of ["pointerup", "pointercancel"]) this.svg.addEventListener(end, () => { this.dragging = false; });
-    }
-    path(points, attributes, step) {
-      let d = "", last = null, open = false;
-      for (const [x, y] of points) {
-        if (Number.isNaN(x + y)) { open = false; last = null; continue; }
-        const sx = this.px(x).toFixed(1), sy = this.py(y).toFixed(1);
-        if (open && last && last[0] === sx && last[1] === sy) continue;
-        d += open ? (step && last[0] !== sx && last[1] !== sy ? `L${sx} ${last[1]}` : "") + `L${sx} ${sy}` : `M${sx} ${sy}`;
-        open = true; last = [sx, sy];
-      }
-      return element("path", { d: d || "M0 0", ...attributes }, this.layer);
-    }
-    dot(x, y, name, radius) {
-      if (!Number.isNaN(x) && !Number.isNaN(y)) element("circle", { cx: this.px(x), cy: this.py(y), r: radius, class: name }, this.live);
-    }
-  }
-
   const flagged = (i) => { const c = atPrior(counts(i), state.prior); return (c.tp + c.fp) / (c.tp + c.fp + c.fn + c.tn); };
-  const recall = (i) => rate(data.grid.tp[i], data.positives);
-  const fall = (i) => rate(data.grid.fp[i], data.negatives);
   const precision = (i) => { const c = atPrior(counts(i), state.prior); return rate(c.tp, c.tp + c.fp); };
   const abscissa = (i) => (state.axis === "share" ? 1 - flagged(i) : Math.min(Math.max(thresholds[i], data.axis[0] - 1e-3 * (data.axis[1] - data.axis[0])), data.axis[1] + 1e-3 * (data.axis[1] - data.axis[0])));
-  const nearest = (distance) => {
-    let found = 0, least = Infinity;
-    for (let i = 0; i < size; i++) { const d = distance(i); if (d < least) { least = d; found = i; } }
-    return found;
-  };
-
   const curve = new Chart("curve", { height: 300 });
   const histogram = new Chart("histogram", { height: 190 });
   const roc = new Chart("roc", { square: true });
@@ -220,22 +48,17 @@
       curve.path(all.map((i) => [abscissa(i), recall(i)]), { class: "context dashed" }, true);
     }
     const band = data.bands && state.prior === data.given_prior ? data.bands[state.metric.name] : null;
-    if (band) {
-      const there = all.filter((i) => band.lower[i] !== null && band.upper[i] !== null);
-      const outline = [...there.map((i) => [abscissa(i), band.upper[i]]), ...there.reverse().map((i) => [abscissa(i), band.lower[i]])];
-      element("path", { class: "band", d: "M" + outline.map(([x, y]) => `${curve.px(x).toFixed(1)} ${curve.py(y).toFixed(1)}`).join("L") + "Z" }, curve.layer);
-    }
+    if (band) curve.area(all, abscissa, band);
     byId("band-note").hidden = !band;
     drawSpread();
     curve.path(all.map((i) => [abscissa(i), state.best.values[i]]), { class: "main" }, true);
 
     const edges = data.histogram.edges;
-    const share = (weights, whole) => weights.map((w) => (whole > 0 ? w / whole : 0));
-    const up = share(data.histogram.positive, data.positives), down = share(data.histogram.negative, data.negatives);
+    const [up, down] = classShares();
     if (state.axis === "score") {
       const top = Math.max(...up, ...down);
       histogram.begin(range, [-top, top], { x: "score; bars are shares of their own class", percentY: true }, "Histogram of the scores, positives upward, negatives downward.");
-      bars(edges.slice(0, -1).map((e, k) => [e, edges[k + 1]]), up, down);
+      bars(histogram, edges.slice(0, -1).map((e, k) => [e, edges[k + 1]]), up, down);
     } else {
       const step = 1 / 40, cells = [];
       for (let k = 0; k < 40; k++) cells.push([k * step, (k + 1) * step]);
@@ -249,7 +72,7 @@
       };
       const upper = of(data.grid.tp, data.positives), lower = of(data.grid.fp, data.negatives), top = Math.max(...upper, ...lower);
       histogram.begin(range, [-top, top], { x: "rank; bars are shares of their own class", percentX: true, percentY: true }, "Histogram of the ranks, positives upward, negatives downward.");
-      bars(cells, upper, lower);
+      bars(histogram, cells, upper, lower);
     }
     roc.begin([0, 1], [0, 1], { x: "false positive rate", y: "true positive rate" }, "ROC curve, the best cut and this cut.");
     roc.path([[0, 0], [1, 1]], { class: "context dashed" });
@@ -276,22 +99,6 @@
     rectangle("spread", [lowest, highest], curve.margin.top, bottom - curve.margin.top);
     rectangle("spread half", [lowerQuarter, upperQuarter], curve.margin.top, bottom - curve.margin.top);
     rectangle("near-optimal", spread.near_optimal, bottom - 5, 5);
-  };
-  const bars = (cells, up, down) => {
-    histogram.bars = [];
-    const zero = histogram.py(0);
-    cells.forEach(([a, b], k) => {
-      const x = histogram.px(a) + 0.5, width = Math.max(0.5, histogram.px(b) - histogram.px(a) - 1);
-      for (const [name, height] of [["positive", up[k]], ["negative", -down[k]]]) {
-        const y = histogram.py(height);
-        const bar = element("rect", { x, width, y: Math.min(y, zero), height: Math.abs(y - zero), class: name }, histogram.layer);
-        histogram.bars.push([bar, (a + b) / 2]);
-      }
-    });
-    const y = histogram.margin.top;
-    const right = { x: histogram.width - histogram.margin.right - 4, "text-anchor": "end", class: "label" };  // low scores crowd the left
-    element("text", { ...right, y: y + 12 }, histogram.layer, "positive");
-    element("text", { ...right, y: histogram.height - histogram.margin.bottom - 6 }, histogram.layer, "negative");
   };
   const drawLive = () => {
     const here = abscissa(state.at), top = state.best;
@@ -335,8 +142,7 @@
     byId("best").disabled = isBest;
 
     const now = atPrior(here, state.prior), then = atPrior(top, state.prior), sum = now.tp + now.fp + now.fn + now.tn;
-    const rare = Math.min((now.tp + now.fn) / sum, 0.5);
-    const per = rare > 0 ? Math.max(1000, 10 ** Math.ceil(Math.log10(10 / rare))) : 1000;
+    const per = rowsInWords((now.tp + now.fn) / sum);
     const of = (cell) => Math.round((cell / sum) * per); // parts are differences, so that they add up
     const positive = of(now.tp + now.fn), flags = of(now.tp + now.fp), hits = Math.min(of(now.tp), positive, flags);
     const sentences = [
@@ -392,13 +198,6 @@
     refresh();
     move(state.best.at);
   };
-  const complain = (input, message) => {
-    input.setAttribute("aria-invalid", message ? "true" : "false");
-    byId("prior-message").textContent = message;
-    return !message;
-  };
-  const parsed = (text) => { const plain = text.trim().replace("−", "-").replace(/[%\s]/g, "").replace(/,/g, "."); return plain === "" ? NaN : Number(plain); };
-
   byId("metric").append(...metrics.map((metric) => new Option(metric.title, metric.name)));
   byId("metric").addEventListener("change", (event) => choose(metrics.find((m) => m.name === event.target.value)));
   byId("slider").max = String(size - 1);

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 from surecut._files import write_whole
 
 if TYPE_CHECKING:
+    from surecut.report.bands import BandsSummary
     from surecut.report.labels import LabelsSummary
     from surecut.report.summary import Summary
 
 
-def to_html(summary: Summary | LabelsSummary) -> str:
-    """The page, of one column of scores or of many labels. Text from the data is escaped, also for the script.
+SCRIPTS = {
+    "explorer": ("charts.js", "explorer.js"),
+    "bands": ("charts.js", "bands.js"),
+    "labels": ("labels.js",),
+}
+"""The scripts of each kind of page."""
+
+
+def to_html(summary: Summary | LabelsSummary | BandsSummary) -> str:
+    """The page, of one column of scores, of bands on it, or of many labels. Text from the data is escaped.
 
     >>> from surecut import ScoreTally
     >>> from surecut.report import summarize
@@ -24,14 +33,15 @@ def to_html(summary: Summary | LabelsSummary) -> str:
     >>> "<scores>" in page, "&lt;scores&gt;" in page
     (False, True)
     """
-    kind = "labels" if "labels" in summary else "explorer"
+    kind = "labels" if "labels" in summary else "bands" if "zones" in summary else "explorer"
     folder = files("surecut.report")
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", f"{kind}.js"))
+    style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", *SCRIPTS[kind]))
+    script = "\n".join(scripts)
     page: str = _environment().get_template(f"{kind}.html").render(summary=summary, style=style, script=script)
     return page
 
 
-def save_html(summary: Summary | LabelsSummary, path: str | os.PathLike[str]) -> None:
+def save_html(summary: Summary | LabelsSummary | BandsSummary, path: str | os.PathLike[str]) -> None:
     """Write the page: whole or not at all."""
     write_whole(Path(path), to_html(summary).encode())
 

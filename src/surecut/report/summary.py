@@ -30,6 +30,7 @@ from surecut.decisions.wording import (
     unsettled_text,
 )
 from surecut.metrics import CATALOGUE, NOISE, LinearFractionalMetric, Metric, get_metric
+from surecut.report.histogram import HistogramDict, histogram, score_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +45,6 @@ ALL_CUTS_UP_TO = 2_000
 POINTS = 700
 """Cuts picked evenly by score, and as many evenly by the share that is predicted positive, from larger samples."""
 
-BINS = 60
-"""Bars of the histogram."""
-
 TITLES = {
     "accuracy": "Accuracy",
     "am": "AM (balanced accuracy)",
@@ -59,14 +57,16 @@ TITLES = {
     "jaccard": "Jaccard",
     "kappa": "Cohen's kappa",
     "mcc": "MCC",
+    "npv": "NPV",
     "precision": "Precision",
     "recall": "Recall",
     "specificity": "Specificity",
     "tversky": "Tversky",
     "utility": "Utility",
     "weighted_accuracy": "Weighted accuracy",
+    "youden": "Youden's J",
 }
-LAST = ("precision", "recall", "specificity")
+LAST = ("precision", "recall", "specificity", "npv")
 """Metrics that alone are best at an end of the curve: they are context, and stand last."""
 
 
@@ -106,14 +106,6 @@ class GridDict(TypedDict):
     threshold: list[float | str]
     tp: list[float]
     fp: list[float]
-
-
-class HistogramDict(TypedDict):
-    """Weight of each class between edges, the outer bars holding whatever lies beyond."""
-
-    edges: list[float]
-    positive: list[float]
-    negative: list[float]
 
 
 class StabilityDict(TypedDict):
@@ -209,8 +201,8 @@ def summarize(
         cut = candidates.best_cut(first)
     best, left_out = _best_cuts(tally, [first, *map(get_metric, metrics)])
     listed = [one.metric for one in best]
-    axis = _axis(candidates)
-    at = _grid(candidates, tally.hull, [cut, *best], axis)
+    axis = score_range(candidates)
+    at = grid_cuts(candidates, tally.hull, [one.threshold for one in (cut, *best)], axis)
     chosen = int(candidates.at(cut.threshold))
     confusion = candidates.confusion[at]
     prior = candidates.given_prior
@@ -228,19 +220,19 @@ def summarize(
         in_bins=isinstance(tally, CoarseTally) or not isinstance(tally, ScoreTally),
         axis=list(axis),
         grid=GridDict(
-            threshold=[_plain(cut.threshold if i == chosen else _placed(candidates, int(i))) for i in at],
+            threshold=[plain_number(cut.threshold if i == chosen else placed_at(candidates, int(i))) for i in at],
             tp=confusion.tp.tolist(),
             fp=confusion.fp.tolist(),
         ),
-        histogram=_histogram(candidates, axis),
-        metrics=[_metric(one, candidates, at) for one in listed],
+        histogram=histogram(candidates, axis),
+        metrics=[metric_dict(one, candidates, at) for one in listed],
         left_out=left_out,
-        bands=_bands(tally, listed, confusion, confidence),
+        bands=curve_bands(tally, [one for one in listed if one.name not in LAST], confusion, confidence),
         band_note=f"Shaded: where the curve of all rows of this kind runs, at every threshold at once, with "
         f"{100 * confidence:g} % confidence, if the model was not trained on these rows.",
         chosen=CutDict(
             at=int(np.searchsorted(at, chosen)),
-            threshold=_plain(cut.threshold),
+            threshold=plain_number(cut.threshold),
             metric=first.name,
             value=None if math.isnan(cut.value) else cut.value,
             constraints=list(map(str, cut.constraints)),
@@ -261,15 +253,15 @@ def _stability(cut: Cut) -> StabilityDict | None:
     )
     unsettled = unsettled_text(cut)
     return StabilityDict(
-        quantiles=[_plain(one) for one in stability.quantiles],
-        near_optimal=[_plain(end) for end in stability.near_optimal],
+        quantiles=[plain_number(one) for one in stability.quantiles],
+        near_optimal=[plain_number(end) for end in stability.near_optimal],
         sentence=f"Vertical bands: 90 % of {counted(stability.resamples, 'resample')} of the validation rows put the "
         f"threshold in {most}, half of them in {half}. Bar at the bottom: thresholds in {range_text(stability)} "
         f"{tolerance_text(stability)} on the validation rows." + (f" {capitalized(unsettled)}." if unsettled else ""),
     )
 
 
-def _placed(candidates: Candidates, which: int) -> float:
+def placed_at(candidates: Candidates, which: int) -> float:
     return float(place(float(candidates.rejected[which]), float(candidates.accepted[which]), candidates.dtype))
 
 
@@ -287,28 +279,15 @@ def _best_cuts(tally: Tallied, asked: Sequence[Metric]) -> tuple[list[Cut], list
     return best, left_out
 
 
-def _axis(candidates: Candidates) -> tuple[float, float]:
-    """The range of scores that is drawn: all of them, unless a few outliers would squeeze the rest."""
-    scores = np.clip(candidates.accepted[1:], -1e300, 1e300)
-    share = candidates.confusion.predicted_positives[1:] / candidates.confusion.total[-1]
-    low, high = float(scores[-1]), float(scores[0])
-    inner_high, inner_low = (float(scores[int(np.searchsorted(share, at))]) for at in (0.005, 0.995))
-    reach = 1.5 * (inner_high - inner_low)
-    if reach > 0:
-        low, high = max(low, inner_low - reach), min(high, inner_high + reach)
-    if low == high:
-        width = abs(low) / 2 or 0.5
-        low, high = low - width, high + width
-    return low, high
-
-
-def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[float, float]) -> NDArray[np.intp]:
-    """Positions of the cuts that the page knows."""
+def grid_cuts(
+    candidates: Candidates, hull: Hull, thresholds: Iterable[float], axis: tuple[float, float]
+) -> NDArray[np.intp]:
+    """Positions of the cuts that the page knows, those at some thresholds among them."""
     accepted = candidates.accepted
     if len(accepted) <= ALL_CUTS_UP_TO:
         return np.arange(len(accepted))
     share = candidates.confusion.predicted_positives
-    exact = [0, len(accepted) - 1, *(int(candidates.at(cut.threshold)) for cut in cuts)]
+    exact = [0, len(accepted) - 1, *(int(candidates.at(threshold)) for threshold in thresholds)]
     by_share = np.searchsorted(share, np.linspace(0, share[-1], POINTS))
     by_score = np.searchsorted(-accepted, -np.linspace(*axis, POINTS))
     on_hull = np.searchsorted(-accepted, -hull.accepted)
@@ -316,17 +295,7 @@ def _grid(candidates: Candidates, hull: Hull, cuts: Sequence[Cut], axis: tuple[f
     return picked[picked < len(accepted)]
 
 
-def _histogram(candidates: Candidates, axis: tuple[float, float]) -> HistogramDict:
-    edges = np.linspace(*axis, BINS + 1)
-    bars = np.clip(np.searchsorted(edges, candidates.accepted[1:], side="right") - 1, 0, BINS - 1)
-    positive, negative = (
-        np.bincount(bars, weights=np.diff(cell), minlength=BINS)
-        for cell in (candidates.confusion.tp, candidates.confusion.fp)
-    )
-    return HistogramDict(edges=edges.tolist(), positive=positive.tolist(), negative=negative.tolist())
-
-
-def _metric(metric: Metric, candidates: Candidates, at: NDArray[np.intp]) -> MetricDict:
+def metric_dict(metric: Metric, candidates: Candidates, at: NDArray[np.intp]) -> MetricDict:
     shown = MetricDict(
         name=metric.name,
         title=TITLES.get(metric.name, metric.name.upper() if metric.name.startswith("f") else metric.name),
@@ -378,22 +347,24 @@ def _weights(metric: LinearFractionalMetric, positives: float, negatives: float)
     return np.array(metric.cells(positives, negatives), dtype=float)
 
 
-def _bands(tally: Tallied, metrics: Sequence[Metric], confusion: Confusion, confidence: float) -> dict[str, BandDict]:
+def curve_bands(
+    tally: Tallied, metrics: Sequence[Metric], confusion: Confusion, confidence: float
+) -> dict[str, BandDict]:
     """The band of each metric of which something is known; of rows that are not counts, none."""
     if not isinstance(tally, ScoreTally) or tally.weight is not tally.rows:
         return {}
     found = {}
     for metric in metrics:
-        if metric.extremes_at_corners and metric.name not in LAST:
+        if metric.extremes_at_corners:
             lower, upper = curve_band(metric, tally, confusion, confidence)
-            found[metric.name] = BandDict(lower=_rounded(lower), upper=_rounded(upper))
+            found[metric.name] = BandDict(lower=rounded(lower), upper=rounded(upper))
     return found
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+def rounded(values: NDArray[np.float64]) -> list[float | None]:
     """For drawing only: four digits are more than a screen shows."""
     return [float(f"{value:.4g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _plain(number: float) -> float | str:
+def plain_number(number: float) -> float | str:
     return number if math.isfinite(number) else str(number)
