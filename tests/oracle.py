@@ -140,6 +140,8 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "precision": lambda tp, fp, fn, tn: ratio(tp, tp + fp),
     "recall": lambda tp, fp, fn, tn: ratio(tp, tp + fn),
     "specificity": lambda tp, fp, fn, tn: ratio(tn, tn + fp),
+    "npv": lambda tp, fp, fn, tn: ratio(tn, tn + fn),
+    "youden": mean_of_rates(lambda sensitivity, specificity: sensitivity + specificity - 1),
     "kappa": kappa,
     "gilbert": gilbert,
     "mcc": mcc,
@@ -167,13 +169,14 @@ NEED_POSITIVES = {
     "am",
     "precision",
     "recall",
+    "youden",
     "kappa",
     "gilbert",
     "mcc",
     "gmean",
     "hmean",
 }
-NEED_NEGATIVES = {"am", "specificity", "kappa", "gilbert", "mcc", "gmean", "hmean"}
+NEED_NEGATIVES = {"am", "specificity", "npv", "youden", "kappa", "gilbert", "mcc", "gmean", "hmean"}
 """Metrics that are refused on rows without the class, whatever the formula says."""
 
 

@@ -43,6 +43,7 @@ def drawn(size, seed=0, power=3):
         ({"gains": {"yes": (1, 2, 3)}}, "must be a number, or a pair"),
         ({"gains": {"yes": np.inf}}, "must be finite"),
         ({"zones": ("yes", "ask", "no"), "gains": GAINS}, "reverse zones=, or the pairs of gains="),
+        ({"gains": {"ask": (-1, -3), "yes": (1, -2)}}, "'yes' gains more than 'no' on negatives and less on positives"),
         ({"zones": "ab", "upper": "ppv>=0.9"}, "zones= must be the names of the zones"),
         ({"zones": ("a",), "upper": "ppv>=0.9"}, "at least two zones are needed, got 1"),
         ({"zones": ("a", "a"), "upper": "ppv>=0.9"}, "each zone needs a name of its own"),

@@ -167,14 +167,13 @@ def _checked_ratio(metric: Metric) -> LinearFractionalMetric:
 
 def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
     """Gains whose zones are in order: higher zones must not be worse for positives and better for negatives."""
-    steps = np.diff(gains, axis=0)
-    if len(wrong := np.flatnonzero((steps[:, 0] > 0) & (steps[:, 1] < 0))):
-        below, above = names[wrong[0]], names[wrong[0] + 1]
-        raise ValueError(
-            f"zones are named from the lowest score to the highest, and {above!r} gains more than {below!r} on "
-            "negatives and less on positives: reverse zones=, or the pairs of gains=, which are (if negative, if "
-            "positive)"
-        )
+    for (below, low), (above, high) in itertools.combinations(zip(names, gains.tolist(), strict=True), 2):
+        if high[0] > low[0] and high[1] < low[1]:
+            raise ValueError(
+                f"zones are named from the lowest score to the highest, and {above!r} gains more than {below!r} on "
+                "negatives and less on positives: reverse zones=, or the pairs of gains=, which are (if negative, if "
+                "positive)"
+            )
     return gains
 
 
