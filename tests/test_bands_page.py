@@ -101,10 +101,7 @@ def require_pythons_values(page, bands, gains=None, prior=None):
     if gains is not None:
         assert gain(page) == pytest.approx(float((at_prior * table_of_gains).sum()), rel=1e-12, abs=1e-15)
     rule = re.sub(r"(?<=from |elow )\S+?(?=,|$)", lambda match: f"{float(match[0]):.6g}", page.inner_text("#rule"))
-    if there.thresholds.max() > -math.inf:
-        assert rule == rule_text(there)
-    else:
-        assert rule == f"{bands.zones[-1]} always"
+    assert rule == rule_text(there)
     return there
 
 
