@@ -242,14 +242,14 @@ def make_judged_answers(n_samples: int = 300, *, random_state: int | np.random.G
     >>> from surecut.datasets import make_judged_answers
     >>> y_true, y_score, source = make_judged_answers(3)
     >>> y_true.tolist(), y_score.tolist(), source.tolist()
-    ([1, 0, 1], [1.0, 0.7, 0.1], ['handbook', 'forum', 'forum'])
+    ([1, 0, 1], [1.0, 0.6, 0.1], ['handbook', 'forum', 'forum'])
     """
     if n_samples < 1:
         raise ValueError(f"n_samples= must be at least 1, got {n_samples}")
     random = np.random.default_rng(random_state)
     from_forum = random.random(n_samples) < 1 / 3
     is_right = random.random(n_samples) < np.where(from_forum, 0.45, 0.7)
-    mean = np.where(from_forum, 0.8, 1.3) * np.where(is_right, 1, -1)
+    mean = np.where(from_forum, 1.0, 1.5) * np.where(is_right, 1, -1)
     y_score = np.array(JUDGE_SCORES)[np.searchsorted(_UP_TO, random.normal(mean))]
     y_true = is_right ^ (random.random(n_samples) < 0.02)
     return JudgedAnswers(y_true.astype(np.int8), y_score, np.where(from_forum, "forum", "handbook"))
