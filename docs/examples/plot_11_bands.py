@@ -2,9 +2,9 @@
 Yes, no, ask a person
 =====================
 
-A language model judges 1,000 answers, and a person says which of them are right. Bands accept answers with a high score,
-reject those with a low score, and leave the others to a person: here so that at least 90 % of the accepted answers are
-right and at least 90 % of the rejected ones are wrong.
+A language model judges 1,000 answers, and a person says which of them are right. Bands accept answers with a high
+score, reject those with a low score, and leave the others to a person: here so that at least 90 % of the accepted
+answers are right and at least 90 % of the rejected ones are wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -51,8 +51,8 @@ for name, found in bands.items():
     print(f"{name}: PPV {ppv:.1%}, NPV {npv:.1%}, {np.mean(zone == 'ask'):.1%} left to a person")
 
 # %%
-# Bands can be tuned for costs instead. Here a wrong answer that is accepted costs 10, and a right one that is rejected 2.
-# The more it costs to ask a person, the fewer answers are left to people.
+# Bands can be tuned for costs instead. Here a wrong answer that is accepted costs 10, and a right one that is rejected
+# 2. The more it costs to ask a person, the fewer answers are left to people.
 
 costs = np.linspace(0.1, 2, 77)
 priced = [tune_bands(y_true, y_score, gains={"no": (0, -2), "ask": -cost, "yes": (-10, 0)}) for cost in costs]
