@@ -1,4 +1,4 @@
-"""Data sets: the paper's benchmark data, and made ones.
+"""Data sets: the paper's benchmark data, and synthetic ones.
 
 The benchmark data of the paper are LIBSVM text: found, checked, parsed once.
 
