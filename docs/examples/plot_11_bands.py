@@ -12,6 +12,7 @@ import numpy as np
 
 from surecut import tune_bands
 from surecut.datasets import make_judged_answers
+from surecut.plots import BandsDisplay
 
 y_true, y_score, _ = make_judged_answers(1_000)
 conditions = {"upper": "ppv>=0.9", "lower": "npv>=0.9"}
@@ -25,20 +26,11 @@ for name, found in bands.items():
 # %%
 # The scores have many ties. Without a promise each threshold is where its condition just holds on these rows.
 
-values = np.unique(y_score)
-wrong, right = (np.array([np.sum(y_score[y_true == label] == value) for value in values]) for label in (0, 1))
-figure, axes = plt.subplots(2, sharex=True, figsize=(8, 5.5), layout="constrained")
-colours = {"no": "tab:red", "ask": "tab:gray", "yes": "tab:green"}
+figure, axes = plt.subplots(2, sharex=True, figsize=(8, 8), layout="constrained")
 for ax, (name, found) in zip(axes, bands.items(), strict=True):
-    edges = np.clip([-np.inf, *found.thresholds, np.inf], -0.05, 1.05)
-    for zone, low, high, share in zip(found.zones, edges, edges[1:], found.shares, strict=False):
-        ax.axvspan(low, high, color=colours[zone], alpha=0.15, label=f"{zone}: {share:.0%}")
-    ax.bar(values, right, width=0.03, color="tab:green", label="right")
-    ax.bar(values, wrong, width=0.03, bottom=right, color="tab:red", label="wrong")
-    ax.margins(y=0.25)
-    ax.set(ylabel="answers", title=f"{conditions['upper']}, {conditions['lower']} {name}")
-    ax.legend(loc="upper center", ncols=5, fontsize="small")
-axes[-1].set(xlabel="score of the judge")
+    BandsDisplay.from_predictions(y_true, y_score, found, ax=ax)
+    ax.set_title(f"{conditions['upper']}, {conditions['lower']} {name}", pad=48)
+    ax.set_xlabel("score of the judge")
 plt.show()
 
 # %%
@@ -61,7 +53,7 @@ ax.stackplot(
     costs,
     np.array([found.shares for found in priced]).T,
     labels=bands["on new data"].zones,
-    colors=list(colours.values()),
+    colors=("tab:red", "tab:gray", "tab:green"),
     alpha=0.4,
     step="mid",
 )
