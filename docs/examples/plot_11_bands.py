@@ -26,7 +26,7 @@ for name, found in bands.items():
 # %%
 # The scores have many ties. Without a promise each threshold is where its condition just holds on these rows.
 
-figure, axes = plt.subplots(2, sharex=True, figsize=(8, 8), layout="constrained")
+figure, axes = plt.subplots(2, sharex=True, figsize=(8, 10), layout="constrained")
 for ax, (name, found) in zip(axes, bands.items(), strict=True):
     BandsDisplay.from_predictions(y_true, y_score, found, ax=ax)
     ax.set_title(f"{conditions['upper']}, {conditions['lower']} {name}", pad=48)
