@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from surecut import datasets
-from surecut.datasets import DataError, Origin, OriginFile
+from surecut.datasets import JUDGE_SCORES, DataError, Origin, OriginFile, make_judged_answers
 
 BINARY = b"2 1:0.5 3:-1\n1 2:3\n2\n1 1:1e3 2:-2.5 3:4\n"
 MULTILABEL = b"0,2 1:0.5\n 2:1.5 3:2\n1 1:-1\n"
@@ -225,3 +225,29 @@ def test_the_shapes_are_those_of_the_papers_tables(name):
     assert set(np.unique(dataset.rows.y)) == {0, 1}
     if name == "mediamill":
         assert [int((part.y.sum(axis=1) == 0).sum()) for part in (dataset.train, dataset.test)] == [1_189, 541]
+
+
+def test_judged_answers_are_what_their_docstring_says():
+    y_true, y_score, source = make_judged_answers(200_000, random_state=1)
+    assert sorted(set(y_score.tolist())) == list(JUDGE_SCORES)
+    for name, share, right in (("handbook", 2 / 3, 0.7), ("forum", 1 / 3, 0.45)):
+        inside = source == name
+        assert abs(inside.mean() - share) < 0.005
+        assert abs(y_true[inside].mean() - (0.98 * right + 0.02 * (1 - right))) < 0.01
+    agrees = (y_score >= 0.65) == y_true
+    assert agrees[source == "handbook"].mean() > agrees[source == "forum"].mean() + 0.05
+
+
+def test_judged_answers_follow_the_seed():
+    first, again, other = (make_judged_answers(random_state=seed) for seed in (0, 0, 1))
+    assert len(first.y_true) == 300
+    assert all(map(np.array_equal, first, again))
+    assert not np.array_equal(first.y_score, other.y_score)
+    generator = np.random.default_rng(0)
+    assert np.array_equal(make_judged_answers(random_state=generator).y_score, first.y_score)
+    assert not np.array_equal(make_judged_answers(random_state=generator).y_score, first.y_score)
+
+
+def test_a_number_of_answers_below_one_is_refused():
+    with pytest.raises(ValueError, match="n_samples= must be at least 1, got 0"):
+        make_judged_answers(0)

@@ -1,8 +1,12 @@
-"""The benchmark data of the paper, in LIBSVM text: found, checked, parsed once.
+"""Data sets: the paper's benchmark data, and synthetic ones.
+
+The benchmark data of the paper are LIBSVM text: found, checked, parsed once.
 
 A file is looked for in the folder that the environment variable ``SURECUT_DATA`` names, then in the cache
 (``SURECUT_CACHE``, or ``surecut`` in the user's cache folder), and is downloaded into the cache if it is in neither. It
 may be plain text or end in ``.bz2``, ``.xz`` or ``.gz``. What was parsed is kept in the cache as plain arrays.
+
+`make_judged_answers` draws rows by itself and needs no file.
 """
 
 from __future__ import annotations
@@ -153,6 +157,25 @@ ORIGINS: dict[str, Origin] = {
 """The data sets by name. `mnist49` is no data set of the paper: it stands in where gisette cannot be had."""
 
 
+class JudgedAnswers(NamedTuple):
+    """Answers with the score of an automatic judge and the verdict of a person.
+
+    `y_true` is 1 where the person found the answer right, `y_score` is the judge's score, `source` says where the
+    question came from: ``"handbook"`` or ``"forum"``.
+    """
+
+    y_true: NDArray[np.int8]
+    y_score: NDArray[np.float64]
+    source: NDArray[np.str_]
+
+
+JUDGE_SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+"""The scores that the judge of `make_judged_answers` gives: few, and closer to each other at the upper end."""
+
+_UP_TO = (-1.9, -1.4, -1.1, -0.8, -0.5, -0.25, 0.0, 0.3, 0.6, 0.95, 1.35, 1.8, 2.4)
+"""The largest impression that leads to each score but the last."""
+
+
 class DataError(ValueError):
     """A data file that is damaged, or is not the one that was expected."""
 
@@ -194,6 +217,42 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     paths = _find(source.files, folder)  # all of them, before the first is parsed
     parts = [_read(path, file, source) for path, file in zip(paths, source.files, strict=True)]
     return Dataset(name, parts[0], parts[1] if len(parts) > 1 else None)
+
+
+def make_judged_answers(n_samples: int = 300, *, random_state: int | np.random.Generator | None = 0) -> JudgedAnswers:
+    """Draw answers as a language model judges them: scores with many ties, and a person's verdict on each answer.
+
+    Two in three questions are about a handbook, where 70 % of the answers are right. The others are from a forum: 45 %
+    of their answers are right, and the judge distinguishes them less well. The person errs in 2 % of the verdicts.
+
+    Parameters
+    ----------
+    n_samples
+        The number of answers.
+    random_state
+        A seed or a generator.
+
+    Returns
+    -------
+    JudgedAnswers
+        The arrays `y_true`, `y_score` and `source`.
+
+    Examples
+    --------
+    >>> from surecut.datasets import make_judged_answers
+    >>> y_true, y_score, source = make_judged_answers(3)
+    >>> y_true.tolist(), y_score.tolist(), source.tolist()
+    ([1, 0, 1], [1.0, 0.6, 0.1], ['handbook', 'forum', 'forum'])
+    """
+    if n_samples < 1:
+        raise ValueError(f"n_samples= must be at least 1, got {n_samples}")
+    random = np.random.default_rng(random_state)
+    from_forum = random.random(n_samples) < 1 / 3
+    is_right = random.random(n_samples) < np.where(from_forum, 0.45, 0.7)
+    mean = np.where(from_forum, 1.0, 1.5) * np.where(is_right, 1, -1)
+    y_score = np.array(JUDGE_SCORES)[np.searchsorted(_UP_TO, random.normal(mean))]
+    y_true = is_right ^ (random.random(n_samples) < 0.02)
+    return JudgedAnswers(y_true.astype(np.int8), y_score, np.where(from_forum, "forum", "handbook"))
 
 
 def is_present(name: str, *, folder: str | os.PathLike[str] | None = None) -> bool:
