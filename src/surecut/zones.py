@@ -88,6 +88,9 @@ class Condition(Constraint):
         values = self.quantity.evaluate(confusion)
         return self.allows(values) | np.isnan(values)
 
+    def __str__(self) -> str:
+        return f"{self.quantity.name}{self.sense}{self.level:.6g}"
+
     @property
     def moves_one_way(self) -> bool:
         """Whether the quantity grows with every row that a zone takes in, as shares of fixed totals do."""
@@ -149,12 +152,28 @@ def parse_conditions(
     for name, conditions in named:
         for one in _each(conditions):
             quantity, sense, level = _parts(one)
+            _require_meant(quantity.name, sense, level, name, zones)
             found.append(Condition(quantity, sense, level, list(zones).index(name)))
     for one, other in itertools.permutations(found, 2):
         is_pair = one.zone == other.zone and one.quantity == other.quantity
         if is_pair and one.sense == ">=" and other.sense == "<=" and one.level > other.level + TOLERANCE:
             raise ValueError(f"{one} and {other} in {zones[one.zone]!r} contradict each other")
     return tuple(sorted(found, key=lambda condition: condition.zone))
+
+
+def _require_meant(quantity: str, sense: str, level: float, name: str, zones: Sequence[str]) -> None:
+    """Raise where a rate of a cut is asked of a zone in which the same name says the opposite.
+
+    A rule-out threshold of sensitivity 0.95 leaves 5 % of the positives in the lowest zone, not 95 %.
+    """
+    turned = {("recall", ">=", zones[0]): "fnr", ("specificity", ">=", zones[-1]): "fpr"}
+    meant = turned.get((quantity, sense, name))
+    if meant is not None and 0 < level <= 1:
+        rows = "positives" if meant == "fnr" else "negatives"
+        raise ValueError(
+            f"{quantity}{sense}{level:g} in {name!r} would put so many of the {rows} into this zone: for at most "
+            f"{1 - level:.6g} of them write {meant}<={1 - level:.6g}"
+        )
 
 
 def _by_zone(given: Any, zones: Sequence[str], example: str) -> Mapping[str, Any]:

@@ -78,6 +78,7 @@ def test_zones_may_stay_empty_where_nothing_can_be_promised():
     bands = tune_bands(y, score, upper="ppv>=0.99", lower="npv>=0.99", confidence=0.95)
     assert bands.thresholds.tolist() == [-np.inf, np.inf]
     assert bands.shares.tolist() == [0, 1, 0]
+    assert str(bands).endswith("on new data (95 % confidence); nothing could be promised of no and yes")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_a_prior_that_is_given_is_that_of_the_new_rows():
 
 def test_validation_rows_are_refused_or_taken_at_limits_for_all_thresholds(bands):
     y, score = drawn(400)
-    with pytest.raises(ValueError, match=r"method='uniform', which is valid on them"):
+    with pytest.raises(ValueError, match=r"validation rows of the bands: .*method='uniform', which is valid on them"):
         certify(bands, y, score)
     uniform = certify(bands, y, score, method="uniform")
     fresh = certify(bands, *drawn(400, seed=1))
@@ -278,6 +279,14 @@ def test_a_worse_model_is_noticed_beside_reference_rows(bands):
     assert report.zones["ppv of yes"].direction == "fell"
     assert set(report.broken) == {"npv>=0.8 in 'no'", "ppv>=0.8 in 'yes'"}
     assert report.conditions["ppv>=0.8 in 'yes'"].limit < 0.8
+
+
+def test_a_report_prints_a_line_for_each_quantity(bands):
+    text = str(check_drift(bands, *drawn(500, seed=1)))
+    assert text.startswith("500 rows beside 400 validation rows:\n  share of positives 0.")
+    assert re.search(r"\n  ppv of yes 0\.\d{4} then, 0\.\d{4} now: no sign of a change\n", text)
+    assert re.search(r"\n  ppv>=0\.8 in 'yes' may hold now \(0\.\d{4} on these rows\)\n", text)
+    assert text.endswith("No sign of a change (95 % confidence).")
 
 
 def test_another_share_of_positives_is_noticed(bands):

@@ -24,7 +24,7 @@ KINDS = ("conditions", "weights", "prior", "budget", "inside", "gains", "grades"
 SMALL = {"sort_below": 0, "group": 2}
 """Sizes at which a handful of rows goes through every part of the search."""
 
-REFUSED = ("distinct scores", "same score", "both classes")
+REFUSED = ("distinct scores", "same score", "both classes", "no row is worth more than in")
 IMPOSSIBLE = ("attainable", "no thresholds", "undefined", "no cut")
 
 
@@ -124,7 +124,10 @@ def worth(case: Case, zones: list[Zone]) -> tuple[Fraction, ...] | None:
         return (gain,)
     errors = zones[0].p + zones[-1].n
     between = zones[1].n + zones[1].p if len(zones) == 3 else Fraction(0)
-    inner = options["zones"][1] in options["conditions"] if len(zones) == 3 else False
+    names = options["zones"]
+    inner = (
+        len(zones) == 3 and names[1] in options["conditions"] and not {names[0], names[2]} <= set(options["conditions"])
+    )
     if len(zones) <= 3:
         return (-errors,) if inner or len(zones) == 2 else (-between, -errors)
     free = [k for k, name in enumerate(options["zones"]) if name not in options["conditions"]]
@@ -216,6 +219,20 @@ def reaches(score: float, threshold: float) -> bool:
     return threshold < np.inf and score >= threshold
 
 
+def has_no_choice(case: Case) -> bool:
+    """Whether gains are refused, since all rows would be in one zone."""
+    options = case.options
+    if "gains" not in options or "metric" in options:
+        return False
+    gains = [options["gains"].get(name, (0, 0)) for name in options["zones"]]
+    for zone, (negative, positive) in enumerate(gains):
+        bounds = (options.get("conditions") or {}).get(options["zones"][zone], ())
+        is_best = all(negative >= n and positive >= p for n, p in gains)
+        if is_best and not any("<=" in one for one in bounds):
+            return True
+    return False
+
+
 def tuned(case: Case, path: int) -> Any:
     """The bands by one of several ways to the same search."""
     weight = None if (case.weight == 1).all() else case.weight
@@ -241,7 +258,7 @@ def compared(kind: str, seeds: Iterable[int]) -> Counter[str]:
         counts["cases"] += 1
         present = case.weight > 0
         distinct = len(set(case.score[present].tolist()))
-        refused = distinct < len(case.options["zones"]) or len(set(case.y[present].tolist())) < 2
+        refused = distinct < len(case.options["zones"]) or len(set(case.y[present].tolist())) < 2 or has_no_choice(case)
         rows = None if refused else Cumulated.of(case)
         expected = None if rows is None else oracle(case, rows)
         try:

@@ -48,6 +48,17 @@ def drawn(size, seed=0, power=3):
         ({"zones": ("a",), "upper": "ppv>=0.9"}, "at least two zones are needed, got 1"),
         ({"zones": ("a", "a"), "upper": "ppv>=0.9"}, "each zone needs a name of its own"),
         ({"zones": tuple("abcdefghi"), "gains": {"i": (-1, 1)}}, "9 zones need at least as many distinct scores, and"),
+        ({"lower": "sensitivity>=0.95"}, "recall>=0.95 in 'no' would put so many of the positives .* write fnr<=0.05"),
+        ({"upper": "specificity>=0.9"}, "specificity>=0.9 in 'yes' would put so many of the negatives .* fpr<=0.1"),
+        (
+            {"gains": {"no": (0, -10), "yes": (-5, 0)}},
+            "no row is worth more than in 'ask', and all rows would be there",
+        ),
+        ({"gains": {"yes": 0}}, "no row is worth more than in 'no'"),
+        (
+            {"zones": tuple("abcd"), "conditions": dict.fromkeys("abcd", "share<=0.5")},
+            "each of the zones has conditions, and nothing says which of them should be large",
+        ),
         ({"metric": "f1"}, "is best where hardly any is: say what another row costs"),
         ({"metric": "am", "gains": {"ask": -1}}, "depends on the class totals"),
         ({"metric": "mcc", "gains": {"ask": -1}}, "depends on the class totals"),
@@ -101,6 +112,25 @@ def test_what_is_attainable_is_said(options, message):
 def test_rows_that_say_nothing_of_zones_are_refused(y, score, message):
     with pytest.raises(ValueError, match=message):
         tune_bands(y, score, upper="ppv>=0.5")
+
+
+def test_a_budget_is_used_up_where_the_outer_zones_have_no_conditions_of_their_own():
+    y, score = drawn(1000)
+    outer = {"upper": "ppv>=0.9", "lower": "npv>=0.9"}
+    alone, more = (tune_bands(y, score, **outer, conditions=one) for one in (None, {"ask": "share<=0.4"}))
+    assert more.thresholds.tolist() == alone.thresholds.tolist()
+    assert alone.shares[1] < 0.4
+    budget = tune_bands(y, score, conditions={"ask": "share<=0.4"})
+    assert budget.shares[1] == pytest.approx(0.4, abs=0.002)
+    assert tune_bands(y, score, upper="ppv>=0.9", conditions={"ask": "share<=0.4"}).shares[1] > 0.3
+    free = {"no": (0, -10), "yes": (-5, 0)}
+    assert tune_bands(y, score, gains=free, conditions={"ask": "share<=0.4"}).shares[1] == pytest.approx(0.4, abs=0.002)
+
+
+def test_a_budget_that_is_too_small_is_said_in_its_own_numbers():
+    y, score = drawn(1000)
+    with pytest.raises(InfeasibleError, match=r"for share<=0\.05 in 'ask', the lowest share attainable is 0\.[12]"):
+        tune_bands(y, score, upper="ppv>=0.95", lower="npv>=0.95", conditions={"ask": "share<=5%"})
 
 
 def test_rows_are_asked_for():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from surecut.certificates.bootstrap import bootstrap_certificate
 from surecut.certificates.certificate import BY_WORD, KEPT_ASIDE, Certificate, ConstraintPromise, check_confidence
 from surecut.certificates.evidence import Asked, Evidence, evidence_of
+from surecut.certificates.held_out import worded_for
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.promises import bootstrap_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
@@ -161,7 +162,8 @@ def certify(
         found = certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if not held_out or method == "theorem":
         return found
-    return replace(found, assumptions=(*(one for one in found.assumptions if one != KEPT_ASIDE), BY_WORD))
+    aside = worded_for(cut, KEPT_ASIDE)
+    return replace(found, assumptions=(*(one for one in found.assumptions if one != aside), BY_WORD))
 
 
 def certificate(

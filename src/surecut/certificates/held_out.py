@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from surecut.certificates.rows import HeldOutRows
+from surecut.decisions.bands import Bands
 from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
     from surecut.core.tally import ScoreTally
-    from surecut.decisions.bands import Bands
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
 
@@ -99,19 +99,29 @@ def require_valid_rows(
     # Validation rows of a cut that is not out-of-fold were kept from training.
     trained = Overlap.NONE if identical else rows_trained(cut, rows)
     if trained is Overlap.SHARED:
-        raise ValueError(TRAINED)
+        raise ValueError(worded_for(cut, TRAINED))
     if method == "holdout" and tuned_here:
-        raise ValueError(IDENTICAL)
+        raise ValueError(worded_for(cut, IDENTICAL))
     tuned = Overlap.NONE
     if cut.out_of_fold or (method != "uniform" and not tuned_here):
         tuned = rows_tuned(cut, rows)
         if tuned is Overlap.SHARED:
-            raise ValueError(POOLED if cut.out_of_fold else PARTLY)
+            raise ValueError(worded_for(cut, POOLED if cut.out_of_fold else PARTLY))
     if held_out is None and Overlap.UNKNOWN in (trained, tuned):
         what = "training" if tuned is not Overlap.UNKNOWN else "tuning"
         otherwise = "" if cut.out_of_fold else "; if they tuned the cut, use method='uniform' and held_out=False"
-        raise ValueError(UNDETERMINED.format(what=what, otherwise=otherwise))
+        raise ValueError(worded_for(cut, UNDETERMINED.format(what=what, otherwise=otherwise)))
     return tuned_here
+
+
+def worded_for(decision: Decision, sentence: str) -> str:
+    """A sentence on a cut as one on the decision.
+
+    >>> from surecut import tune_bands
+    >>> worded_for(tune_bands([0, 1], [0.1, 0.9], zones=["a", "b"], gains={"b": (-1, 1)}), "these rows tuned the cut")
+    'these rows tuned the bands'
+    """
+    return sentence.replace("the cut", "the bands") if isinstance(decision, Bands) else sentence
 
 
 def _with_role(cut: Decision, rows: NewRows, role: str) -> Overlap:

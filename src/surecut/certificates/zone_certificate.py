@@ -24,7 +24,7 @@ from surecut.certificates.cells import cells_of
 from surecut.certificates.certificate import FRESH, KEPT_ASIDE, ONE_MODEL, ConstraintPromise
 from surecut.certificates.clusters import NO_ORDER, bounded_mean_limits, is_sorted
 from surecut.certificates.evidence import ROWS_AND_TALLY, Asked
-from surecut.certificates.held_out import require_valid_rows
+from surecut.certificates.held_out import require_valid_rows, worded_for
 from surecut.certificates.quantities import NestedShare, constraint_limit, uniform_constraint_limit
 from surecut.certificates.weights import require_whole
 from surecut.constraints import Constraint
@@ -168,9 +168,9 @@ def bands_certificate(
         raise ValueError("a prior that is given needs rows of both classes")
     evidence = _ZoneEvidence(bands, counts, asked, tuned_here)
     gain, note = _gain(evidence, order)
-    assumptions = [FRESH, ONE_MODEL]
+    assumptions = [worded_for(bands, FRESH), ONE_MODEL]
     if asked.method == "holdout":
-        assumptions.append(KEPT_ASIDE)
+        assumptions.append(worded_for(bands, KEPT_ASIDE))
         if gain is not None:
             assumptions.append(NO_ORDER.format(what="rows"))
     if bands.prior_given:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._plurals import counted
 from surecut.certificates.cells import cells_of
 from surecut.certificates.confidence import share_limits
 from surecut.certificates.drift import (
@@ -109,6 +110,19 @@ class BandsDrift:
     def broken(self) -> tuple[str, ...]:
         """The conditions that do not hold now, whether anything has changed or not."""
         return tuple(name for name, one in self.conditions.items() if one.broken)
+
+    def __str__(self) -> str:
+        whose = "reference" if self.has_reference else "validation"
+        lines = [f"{counted(self.rows, 'row')} beside {counted(self.then_rows, f'{whose} row')}:"]
+        for name, one in {"share of positives": self.prior, **self.zones}.items():
+            lines.append(f"  {name} {one.then:.4f} then, {one.now:.4f} now: {one.direction}")
+        lines += [
+            f"  {name} {'does not hold now' if one.broken else 'may hold now'} ({one.value:.4f} on these rows)"
+            for name, one in self.conditions.items()
+        ]
+        sure = f"{100 * self.confidence:.4g} % confidence"
+        said = "There is a statistically significant change" if self.moved else "No sign of a change"
+        return "\n".join([*lines, f"{said} ({sure})."])
 
 
 def bands_drift(

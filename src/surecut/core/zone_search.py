@@ -68,14 +68,14 @@ class Aim:
     def of_conditions(cls, zones: int, conditions: Sequence[Condition]) -> Aim:
         """What is meant where nobody says what rows are worth.
 
-        Of two zones, or where a condition says how many rows may be between: the fewest errors in the outer zones. Of
-        three: the fewest rows between, then the fewest errors. Of more: as many rows as possible in zones with
-        conditions, and the more so, the farther a zone is from one without.
+        Of two zones: the fewest errors. Of three: the fewest rows between, then the fewest errors in the outer zones;
+        where a condition is on the zone between, and not on both of the others, the fewest errors alone. Of more: as
+        many rows as possible in zones with conditions, and the more so, the farther a zone is from one without.
         """
         errors = np.zeros((zones, 2))
         errors[0, 1] = errors[-1, 0] = -1
         bounded = {condition.zone for condition in conditions}
-        if zones == 2 or (zones == 3 and 1 in bounded):
+        if zones == 2 or (zones == 3 and 1 in bounded and bounded != {0, 1, 2}):
             return cls(errors)
         if zones == 3:
             return cls(np.array([[0.0, 0.0], [-1.0, -1.0], [0.0, 0.0]]), errors)
@@ -324,9 +324,9 @@ class _Search:
 
     def _amounts(self, condition: Condition) -> tuple[NDArray[Any], float]:
         """How much of what a condition bounds is above each edge, and in all."""
-        (of_tp, of_fp, _, _), _ = _cells(condition.quantity)
+        (of_tp, of_fp, _, _), (all_tp, all_fp, _, _) = _cells(condition.quantity)
         amounts = of_tp * self.edges.tp + of_fp * self.edges.fp
-        return amounts, float(amounts[-1] + of_tp * self.edges.fn[-1] + of_fp * self.edges.tn[-1])
+        return amounts, float(all_tp * self.edges.positives[0] + all_fp * self.edges.negatives[0])
 
     def _best_of_pairs(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
         """By trying all pairs of edges."""
@@ -398,7 +398,7 @@ def infeasible(entries: Entries, task: ZoneTask) -> InfeasibleError:
     for one in task.conditions:
         if not is_met(without(lambda other, one=one: other is not one)):  # type: ignore[misc]
             return InfeasibleError(f"no thresholds meet {named(one, task.names)}: {_attainable(entries, task, one)}")
-    for one in task.conditions:
+    for one in dict.fromkeys((*task.inner, *task.conditions)):  # people want to know how large a budget would do
         relaxed = without(lambda other, one=one: other is one)  # type: ignore[misc]
         if is_met(relaxed):
             what = named(one, task.names)

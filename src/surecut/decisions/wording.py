@@ -201,7 +201,10 @@ def conditions_text(bands: Bands) -> str:
         return ""
     listed = conditions_listed(bands)
     if bands.confidence is not None:
-        return f"{listed} on new data ({100 * bands.confidence:.4g} % confidence)"
+        asked = {one.zone for one in bands.conditions}
+        empty = [zone for zone in sorted(asked) if not bands.confusion[zone].any()]
+        nothing = f"; nothing could be promised of {' and '.join(bands.zones[zone] for zone in empty)}" if empty else ""
+        return f"{listed} on new data ({100 * bands.confidence:.4g} % confidence){nothing}"
     if not bands.failure_rates:
         return f"{listed} on these rows"
     return f"{listed} on these rows; on other rows not all hold in about {bands.failure_rates[-1]:.0%} of cases"

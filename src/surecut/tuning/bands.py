@@ -30,7 +30,7 @@ from surecut.tuning.zone_failures import failure_rates
 from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from surecut.core.entries import Entries
     from surecut.core.rules import Objective, Placed
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from surecut.sources.sketch import ScoreSketch
     from surecut.tuning.request import MetricLike
     from surecut.tuning.tune import RowsToTune
+    from surecut.zones import Condition
 
 TRIAGE = ("no", "ask", "yes")
 
@@ -90,10 +91,18 @@ class BandsRequest:
                 f"metric={ratio.name!r} of the rows that are decided is best where hardly any is: say what another row "
                 f"costs, gains={{{other!r}: -0.2}}, or how many there may be, conditions={{{other!r}: 'share<=0.2'}}"
             )
+        if gains is None and ratio is None and len(names) > 3 and {one.zone for one in met} == set(range(len(names))):
+            raise ValueError(
+                "each of the zones has conditions, and nothing says which of them should be large: leave one without, "
+                "or say with gains= what rows are worth"
+            )
         if gains is None and ratio is None:
             aim = Aim.of_conditions(len(names), met)
         else:
-            aim = Aim(_checked_gains(parse_gains(gains or {}, names), names), metric=ratio)
+            table = _checked_gains(parse_gains(gains or {}, names), names)
+            if ratio is None:
+                _require_choice(table, names, met)
+            aim = Aim(table, metric=ratio)
         check_options(confidence, weights, prior, stable, missing, random_state)
         if confidence is not None and not met:
             raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
@@ -177,6 +186,18 @@ def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
     return gains
 
 
+def _require_choice(gains: NDArray[np.float64], names: Sequence[str], conditions: Sequence[Condition]) -> None:
+    """Raise where no row gains by being in another zone than one, in which there may be any number of rows."""
+    for zone, name in enumerate(names):
+        others = np.delete(gains, zone, axis=0)
+        if (gains[zone] >= others).all() and not any(one.zone == zone and one.sense == "<=" for one in conditions):
+            raise ValueError(
+                f"with these gains no row is worth more than in {name!r}, and all rows would be there: say what a row "
+                f"there costs, such as gains={{{name!r}: -0.5}}, or how many there may be, such as "
+                f"conditions={{{name!r}: 'share<=0.2'}}"
+            )
+
+
 def tune_bands(
     y_true: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
@@ -200,9 +221,10 @@ def tune_bands(
     """Find the thresholds that divide a score into zones best: exactly, as if all combinations had been tried.
 
     Say what each zone must meet, what a row in it is worth, or both. With conditions alone as few rows as possible are
-    between the lowest and the highest zone, and then as few errors as possible are in these two; where a condition
-    bounds how many rows are between, as few errors as possible. Of more than three zones, those with conditions are as
-    large as possible, and the more so the farther they are from a zone without.
+    between the lowest and the highest zone, and then as few errors as possible are in these two. Where a condition
+    bounds how many rows are between, and not both of the outer zones have conditions: as few errors as possible. Of
+    more than three zones, those with conditions are as large as possible, and the more so the farther they are from a
+    zone without.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from surecut.core.entries import Entries
     from surecut.core.zone_search import ZoneTask
+    from surecut.zones import Condition
 
 RESAMPLES = 200
 
@@ -86,8 +87,13 @@ def _of_each(entries: Entries, task: ZoneTask, random: np.random.Generator) -> N
         chosen = rules.first_best(values)
         for one in conditions:
             met = np.asarray(one.is_met(edges[chosen])) | ~np.isfinite(values.max(axis=1))
-            failed[one.zone, str(one)] = ~met
-    return np.array([failed[one.zone, str(one)] for one in task.conditions]).T
+            failed[_named(one)] = ~met
+    return np.array([failed[_named(one)] for one in task.conditions]).T
+
+
+def _named(condition: Condition) -> tuple[int, str, str, float]:
+    """What a condition is called, whether it is one of a zone or of the cut at its boundary."""
+    return condition.zone, condition.quantity.name, condition.sense, condition.level
 
 
 def _at(
