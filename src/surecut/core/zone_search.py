@@ -12,6 +12,7 @@ Among combinations that are worth the same, the one with the highest thresholds 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -156,19 +157,19 @@ def gain_at(gains: NDArray[np.float64], boundary: int) -> BoundaryGain:
 def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
     """The weight of each class in each zone, shape (zones, 2), lowest zone first; edges in the same order."""
     ends = [len(entries), *edges, 0]
-    return np.array([entries.weight[high:low].sum(axis=0) for low, high in zip(ends, ends[1:], strict=False)])
+    if entries.in_floats:
+        return np.array([entries.weight[high:low].sum(axis=0) for low, high in itertools.pairwise(ends)])
+    return -np.diff(np.stack(entries.accepted_at(np.array(ends), 0), axis=1), axis=0)
 
 
 def zones_at(entries: Entries, task: ZoneTask, edges: Sequence[int]) -> list[Confusion]:
     """What is inside each zone between some edges, at the prior of the task, the lowest zone first."""
-    found = _Search.of(entries, task)
+    found = _Search.of(entries, task, allowed=())
     ends = [len(entries), *edges, 0]
-    return [found.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+    return [found.inside(high, low) for low, high in itertools.pairwise(ends)]
 
 
-def best_edges(
-    entries: Entries, task: ZoneTask, allowed: Allowed | None = None, *, explain: bool = True
-) -> list[int]:
+def best_edges(entries: Entries, task: ZoneTask, allowed: Allowed | None = None, *, explain: bool = True) -> list[int]:
     """The edges of one sample's entries between which the zones are best, the lowest boundary first.
 
     Where `allowed` is given it stands for the conditions that bind one boundary alone. Where nothing is feasible the
@@ -273,7 +274,7 @@ class _Search:
 
     def _ratio(self, edges: list[int], above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
         ends = [len(self.edges.tp) - 1, *edges, 0]
-        zones = [self.inside(high, low) for low, high in zip(ends, ends[1:], strict=False)]
+        zones = [self.inside(high, low) for low, high in itertools.pairwise(ends)]
         top, bottom = (
             sum(one[0] * zone.fp + one[1] * zone.tp for one, zone in zip(weights.tolist(), zones, strict=True))
             for weights in (above, below)

@@ -310,14 +310,22 @@ def _stable(source: RowsToTune, request: BandsRequest) -> Bands:
 
 
 def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
-    """The edges of boundaries that are searched one by one; None where they have to be found together."""
+    """The edges of boundaries that are searched one by one; None where they have to be found together.
+
+    Where as few rows as possible should be between two boundaries, and these cross, a cut that meets the conditions of
+    both has none between.
+    """
     try:
         found = search(source, task.objectives)
+        edges = [int(one.verdict.winner[0]) for one in found]
+        in_order = all(low >= high for low, high in itertools.pairwise(edges))
+        if not in_order and task.aim.errors is not None:
+            found = search(source, [task.of_cut(task.boundaries)])
+            edges = [int(found[0].verdict.winner[0])] * len(edges)
+            in_order = True
     except InfeasibleError:
         return None  # the zones together say why
     entries = found[0].entries
-    edges = [int(one.verdict.winner[0]) for one in found]
-    in_order = all(low >= high for low, high in zip(edges, edges[1:], strict=False))
     if not in_order or len(entries) < len(task.names):
         return None
     _require_scores(entries, task)
