@@ -382,7 +382,7 @@ def write(name: str, parts: Sequence[str]) -> None:
     (RESULTS / name).write_text(text, encoding="utf-8")
 
 
-TIMED_ROWS, TURNS = 1_000_000, 15
+TIMED_ROWS, TURNS = 1_000_000, 31
 TARGETS = (4, 3)
 """How many times as long as one cut, and as sorting the scores, bands may take."""
 
@@ -409,12 +409,13 @@ def times() -> None:
             start = time.perf_counter()
             call()
             taken[turn, i] = time.perf_counter() - start
-    medians = np.median(taken, axis=0).tolist()
-    cut, sort = medians[:2]
+    medians, beside_cut, beside_sort = (
+        np.median(taken / one, axis=0).tolist() for one in (1.0, taken[:, :1], taken[:, 1:2])
+    )
     targets = ("", "", *(f"≤ {TARGETS[0]}× one cut",) * 2, f"≤ {TARGETS[1]}× sorting", "")
     lines = [
-        (name, tuning.duration(median), f"{median / cut:.1f}×", f"{median / sort:.2f}×", target)
-        for name, median, target in zip(calls, medians, targets, strict=True)
+        (name, tuning.duration(median), f"{cut:.1f}×", f"{sort:.1f}×", target)
+        for name, median, cut, sort, target in zip(calls, medians, beside_cut, beside_sort, targets, strict=True)
     ]
     try:
         numba = version("numba")
@@ -425,7 +426,7 @@ def times() -> None:
         [
             "# Time of bands",
             f"Written by `{command()}`: {TIMED_ROWS:,} rows of the population in `bands.md`; medians of {TURNS} turns,"
-            f" compiled kernels loaded before. Python {platform.python_version()}, {platform.system()}"
+            f" ratios too; compiled kernels loaded before. Python {platform.python_version()}, {platform.system()}"
             f" {platform.machine()}, {tuning.available_cores()} cores; load before {load}, after {tuning.load()}; NumPy"
             f" {np.__version__}, numba {numba}; surecut's sources {tuning.digest_of_sources()}. Bands without"
             " confidence include 200 resamples, which tell how often conditions fail on other rows.",
