@@ -270,7 +270,7 @@ def report(folder: Path) -> None:
 
 def default_folder() -> Path:
     """Blocks are kept per version of the sources that they depend on."""
-    names = ("assurance", "pilot", "quantities", "testing", "limits", "confidence")
+    names = ("assurance", "pilot", "quantities", "ranks", "testing", "limits", "confidence")
     sources = [Path(surecut.__file__).parent / "certificates" / f"{name}.py" for name in names]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in (*sources, Path(__file__)))).hexdigest()[:12]
     return Path.home() / ".cache" / "surecut" / f"constraints-{digest}"

@@ -9,9 +9,10 @@ cut is allowed only if a confidence limit of the constrained quantity meets the 
   constraint as t* has, so that it passes a test only if t* passes it as well, which happens with probability `error`
   at most. Constraints that are met by moving the threshold the same way are each tested at the whole error; for two
   ways the error is divided by two.
-- *Other quantities* (precision, accuracy, F₁ …): a pilot sample chooses cuts and where to begin, the other rows test
-  them (`pilot`, `testing`). A cut is tested for all constraints together: it passes if it passes each of them, at the
-  same error, since a cut that breaks any of them passes with probability `error` at most.
+- *Precision* and the like, of a small sample: cuts at fixed ranks are tested by all rows (`ranks`).
+- *Other quantities* (accuracy, F₁ …), and precision of larger samples: a pilot sample chooses cuts and where to begin,
+  the other rows test them (`pilot`, `testing`). A cut is tested for all constraints together: it passes if it passes
+  each of them, at the same error, since a cut that breaks any of them passes with probability `error` at most.
 
 Without constraints the cut is the one that the pilot expects to be best, and the other rows give the limit of its
 value: the limit of held-out data.
@@ -30,7 +31,8 @@ from surecut.certificates.certificate import check_confidence
 from surecut.certificates.limits import value_limit
 from surecut.certificates.pilot import Pilot
 from surecut.certificates.priors import is_defined, value_range
-from surecut.certificates.quantities import NestedShare, constraint_limit, nested_share
+from surecut.certificates.quantities import NestedShare, SideShare, constraint_limit, nested_share, side_share
+from surecut.certificates.ranks import MOST_ROWS, cuts_by_rank
 from surecut.certificates.testing import passing, starting_weights
 from surecut.constraints import InfeasibleError, listed
 from surecut.core.tally import ScoreTally
@@ -85,6 +87,10 @@ def allowed_cuts(
     known = [one for one in nested if one is not None]
     if len(known) == len(nested):
         return asked.by_nesting(known), False
+    if len(constraints) == 1 and candidates.given_prior is None and candidates.entries.rows.sum() <= MOST_ROWS:
+        share = side_share(constraints[0].quantity)
+        if share is not None:
+            return asked.by_ranks(share), False
     return asked.by_pilot(metric), True
 
 
@@ -155,6 +161,14 @@ class _Asked:
             raise InfeasibleError(
                 f"each of {listed(self.constraints)} can be promised for some cut, but all of them for none"
             )
+        return allowed
+
+    def by_ranks(self, share: SideShare) -> NDArray[np.bool_]:
+        """Which cuts pass the tests at fixed ranks, by a constraint on the rows of one side of the cut."""
+        (constraint,) = self.constraints
+        allowed, best = cuts_by_rank(self.candidates.entries, constraint, share, self.error, self.order)
+        if not allowed.any():
+            raise self.infeasible(constraint, best)
         return allowed
 
     def by_pilot(self, metric: Metric) -> NDArray[np.bool_]:

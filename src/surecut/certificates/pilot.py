@@ -81,7 +81,7 @@ class Pilot:
         rows, absent = entries.rows, entries.absent.reshape(2).astype(np.int64)
         total = int(rows.sum() + absent.sum())
         share = min(ROWS * max(total, 1) ** (-1 / 3), largest_share)
-        random = np.random.default_rng(_seed(entries, order))
+        random = np.random.default_rng(seed_of(entries, order))
         taken, taken_absent = random.binomial(rows, share), random.binomial(absent, share)
         kept = np.flatnonzero(taken.sum(axis=1))
         others, without_score = rows - taken, absent - taken_absent
@@ -149,7 +149,7 @@ class Pilot:
         return np.where(np.isfinite(margins), margins, -np.inf)
 
 
-def _seed(entries: Entries, order: int) -> Any:
+def seed_of(entries: Entries, order: int) -> Any:
     """A seed that the rows determine, and, of few scores, their order."""
     digest = hashlib.blake2b(np.ascontiguousarray(entries.low).tobytes(), digest_size=16)
     digest.update(np.ascontiguousarray(entries.rows).tobytes())

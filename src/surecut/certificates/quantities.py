@@ -1,4 +1,4 @@
-"""Limits of the quantities that constraints bound: shares of nested sets, metrics, and rates, which are no metrics."""
+"""Limits of the quantities that constraints bound: shares, metrics, and rates, which are no metrics."""
 
 from __future__ import annotations
 
@@ -79,6 +79,30 @@ def nested_share(quantity: Metric) -> NestedShare | None:
             positives, negatives = bool(base[0] and base[2]), bool(base[1] and base[3])
             if base.sum() == 2 * (positives + negatives):
                 return NestedShare(negatives, positives, is_predicted)
+    return None
+
+
+@dataclass(frozen=True)
+class SideShare:
+    """The share of one class among the rows on one side of a cut, such as precision or NPV."""
+
+    positives: bool
+    predicted: bool
+
+
+def side_share(quantity: Metric) -> SideShare | None:
+    """The quantity as the share of a class among the predicted (or among the other) rows; None if it is not."""
+    worth = row_worth(quantity)
+    if worth is None:
+        return None
+    numerators, denominators = worth
+    for predicted, (positive, negative) in ((True, (0, 1)), (False, (2, 3))):
+        side = np.zeros(4)
+        side[[positive, negative]] = denominators.max()
+        if denominators.max() > 0 and np.array_equal(denominators, side):
+            for of_class in (positive, negative):
+                if np.array_equal(numerators, np.where(np.arange(4) == of_class, side, 0.0)):
+                    return SideShare(of_class == positive, predicted)
     return None
 
 

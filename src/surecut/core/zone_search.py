@@ -157,7 +157,9 @@ def gain_at(gains: NDArray[np.float64], boundary: int) -> BoundaryGain:
 def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
     """The weight of each class in each zone, shape (zones, 2), lowest zone first; edges in the same order."""
     ends = [len(entries), *edges, 0]
-    return np.array([entries.weight[high:low].sum(axis=0) for low, high in itertools.pairwise(ends)])
+    if entries.in_floats:
+        return np.array([entries.weight[high:low].sum(axis=0) for low, high in itertools.pairwise(ends)])
+    return -np.diff(np.stack(entries.accepted_at(np.array(ends), 0), axis=1), axis=0)
 
 
 def zones_at(entries: Entries, task: ZoneTask, edges: Sequence[int]) -> list[Confusion]:

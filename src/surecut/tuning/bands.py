@@ -388,16 +388,26 @@ def _stable(source: RowsToTune, request: BandsRequest) -> Bands:
 
 
 def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
-    """The edges of boundaries that are searched one by one; None where they have to be found together."""
+    """The edges of boundaries that are searched one by one; None where they have to be found together.
+
+    Where as few rows as possible should be between two boundaries, and these cross, a cut that meets the conditions of
+    both has none between.
+    """
     try:
         found = search(source, task.objectives)
+        if not all(one.is_defined for one in found):  # of a sketch
+            return None
+        edges = [int(one.verdict.winner[0]) for one in found]
+        in_order = all(low >= high for low, high in itertools.pairwise(edges))
+        if not in_order and task.aim.errors is not None:
+            found = search(source, [task.of_cut(task.boundaries)])
+            if not found[0].is_defined:
+                return None
+            edges = [int(found[0].verdict.winner[0])] * len(edges)
+            in_order = True
     except InfeasibleError:
         return None  # the zones together say why
-    if not all(one.is_defined for one in found):
-        return None
     entries = found[0].entries
-    edges = [int(one.verdict.winner[0]) for one in found]
-    in_order = all(low >= high for low, high in itertools.pairwise(edges))
     if not in_order or len(entries) < len(task.names):
         return None
     _require_scores(entries, task)

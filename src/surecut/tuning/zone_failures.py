@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.entries import Entries
+    from surecut.core.rules import Objective
     from surecut.core.zone_search import ZoneTask
     from surecut.zones import Condition
 
@@ -78,15 +79,20 @@ def _of_each(entries: Entries, task: ZoneTask, random: np.random.Generator) -> N
     (fp, tp), (n, p) = np.moveaxis(above, 2, 0), np.moveaxis(above[:, -1:], 2, 0)
     drawn = Confusion(tp=tp.ravel(), fp=fp.ravel(), fn=(p - tp).ravel(), tn=(n - fp).ravel())
     edges = task.at_prior(entries.edges)
-    failed = {}
-    for boundary, objective in zip(task.boundaries, task.objectives, strict=True):
-        conditions = task.at_cut(boundary)
-        if not conditions:
-            continue
+
+    def best(objective: Objective) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         values = objective.values(drawn).reshape(tp.shape)
-        chosen = rules.first_best(values)
-        for one in conditions:
-            met = np.asarray(one.is_met(edges[chosen])) | ~np.isfinite(values.max(axis=1))
+        return rules.first_best(values), np.isfinite(values.max(axis=1))
+
+    chosen, feasible = (np.stack(of_all) for of_all in zip(*map(best, task.objectives), strict=True))
+    crossed = (np.diff(chosen, axis=0) > 0).any(axis=0) & feasible.all(axis=0)
+    if task.aim.errors is not None and crossed.any():  # one cut meets the conditions of both, as in the bands
+        together, is_met = best(task.of_cut(task.boundaries))
+        chosen = np.where(crossed & is_met, together, chosen)
+    failed = {}
+    for boundary in task.boundaries:
+        for one in task.at_cut(boundary):
+            met = np.asarray(one.is_met(edges[chosen[boundary - 1]])) | ~feasible[boundary - 1]
             failed[_named(one)] = ~met
     return np.array([failed[_named(one)] for one in task.conditions]).T
 
