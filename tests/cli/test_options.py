@@ -29,6 +29,7 @@ NO_OPTION = {
     "cv": "of PlugInClassifier",
     "refit": "of PlugInClassifier",
     "schema": "of a PyArrow data set",
+    "tally": "of functions that take rows or a tally; commands read rows",
     "style": "HTML",
     "value": "of MultilabelCut.at",
     "keyword": "the documentation of the table itself",
