@@ -160,11 +160,20 @@ def limit_cells(one: ZoneLimit) -> list[str]:
     return [label_text(one.zone), one.quantity, *map(known, (one.value, one.lower, one.upper))]
 
 
+def is_lower_bound(condition: str) -> bool:
+    """Whether a condition has ``>=``, whatever its zone is called.
+
+    >>> is_lower_bound("ppv>=0.9 in 'yes'"), is_lower_bound("share<=0.2 in '>=2 in ten'")
+    (True, False)
+    """
+    return ">=" in condition.partition(" in ")[0]
+
+
 def promise_cells(found: BandsCertificate) -> list[list[str]]:
     """What is promised of each condition, in a table."""
     cells = []
     for one in found.conditions:
-        reaches = "at least" if ">=" in one.constraint else "at most"
+        reaches = "at least" if is_lower_bound(one.constraint) else "at most"
         verdict = "holds" if one.holds else "not sure to hold"
         cells.append([one.constraint, known(one.value), f"{reaches} {number(one.limit)}", verdict])
     return cells
@@ -221,7 +230,7 @@ def now_cells(report: BandsDrift) -> list[list[str]]:
     """What each condition is now, in a table."""
     cells = []
     for name, one in report.conditions.items():
-        reaches = "at most" if ">=" in name else "at least"
+        reaches = "at most" if is_lower_bound(name) else "at least"
         limit = "–" if math.isnan(one.limit) else f"{reaches} {number(one.limit)}"
         cells.append([name, known(one.value), limit, "does not hold" if one.broken else "may hold"])
     return cells

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from surecut._plurals import counted
 from surecut.constraints import listed
@@ -78,9 +79,9 @@ def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequenc
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for position, heading in enumerate(headings):
         justify: Any = "left" if position in left else "right"
-        made.add_column(heading, justify=justify, overflow="fold", no_wrap=position == 0 and len(headings) > 2)
+        made.add_column(Text(heading), justify=justify, overflow="fold", no_wrap=position == 0 and len(headings) > 2)
     for row in cells:
-        made.add_row(*(cell.replace("[", "\\[") for cell in row))
+        made.add_row(*map(Text, row))  # what stands in brackets is no markup
     out = console()
     if out.is_terminal:
         out.print(made)
