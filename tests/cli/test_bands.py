@@ -138,7 +138,10 @@ class TestTune:
                 {"gains": {"no": (0, -4), "ask": -1, "yes": (-4, 0)}},
             ),
             (["--metric", "f1", "--gain", "ask: -0.1"], {"metric": "f1", "gains": {"ask": -0.1}}),
-            (["--bands", "--metric", "jaccard"], {"metric": "jaccard"}),
+            (
+                ["--bands", "--metric", "jaccard", "--condition", "ask: share<=0.2"],
+                {"metric": "jaccard", "conditions": {"ask": "share<=0.2"}},
+            ),
             (["--zones", "low, high", "--upper", "ppv>=0.7"], {"zones": ("low", "high"), "upper": "ppv>=0.7"}),
             ([*ASKED, "--prior", "0.1"], {**KEYWORDS, "prior": 0.1}),
             ([*ASKED, "--confidence", "0.9"], {**KEYWORDS, "confidence": 0.9}),
@@ -180,6 +183,15 @@ class TestTune:
         assert found.with_sample(seen=()) == expected.with_sample(seen=())
         assert f"bands saved: {tmp_path / 'bands.json'}" in printed
 
+    @pytest.mark.parametrize("options", [[], ["--prior", "0.1"], ["--confidence", "0.9"], ["--weight", "w"]])
+    def test_the_page(self, file, tmp_path, options):
+        pytest.importorskip("jinja2")
+        asked = ["tune", file, *ASKED, *options, "--report", tmp_path / "page.html", "--out"]
+        assert "page saved" in run(*asked, tmp_path / "with.json").stdout
+        assert '"zones":' in (tmp_path / "page.html").read_text(encoding="utf-8").replace('"zones" :', '"zones":')
+        run("tune", file, *ASKED, *options, "--out", tmp_path / "without.json")
+        assert (tmp_path / "with.json").read_bytes() == (tmp_path / "without.json").read_bytes()
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -189,7 +201,9 @@ class TestTune:
             ([*ASKED, "--shrinkage", "auto"], "--stable uses the same model"),
             ([*ASKED, "--by", "site", "--average", "micro"], "each group has bands of its own"),
             ([*ASKED, "--by", "site", "--prior", "0.2"], "--prior is for one sample"),
+            ([*ASKED, "--by", "site", "--report", "page.html"], "--report shows bands of one sample: leave out --by"),
             ([*ASKED, "--metric", "f1", "--metric", "f2"], "--metric of bands is one ratio"),
+            (["--bands", "--metric", "f1"], 'costs, --gain "ask: '),
             ([*ASKED, "--metric", "kappa"], "kappa depends on the class totals"),
             (["--upper", "ppv>0.9"], "expected a constraint like"),
             (["--upper", "prevalence>=0.9"], "unknown quantity 'prevalence' of a zone"),

@@ -335,7 +335,7 @@ def tune(
         request: Request | BandsRequest
         asked = ZoneOptions(upper or (), lower or (), condition or (), gain or (), zones)
         if bands or asked.are_given:
-            refuse_options_of_cuts(constraint, _kappa(shrinkage), average.value)
+            refuse_options_of_cuts(constraint, _kappa(shrinkage), average.value, bool(report and by))
             request = asked.request(_single_names(metric or []), by or (), **options)
             subject, names = conditions_named(request), ["bands"]
         else:
@@ -379,7 +379,7 @@ def tune(
             )
             tuned: TunedCuts | TunedLabels | TunedBands
             if isinstance(request, BandsRequest):
-                tuned = tuned_bands(rows, request)
+                tuned = tuned_bands(rows, request, report is not None)
             else:
                 tuned = (tuned_by if by else tuned_cuts)(rows, request, report is not None)
             saved: Sequence[Decision] = tuned.decisions

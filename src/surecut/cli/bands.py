@@ -15,7 +15,7 @@ from surecut._plurals import counted
 from surecut.certificates.certifying import certify
 from surecut.certificates.drift import check_drift
 from surecut.cli import bands_tables
-from surecut.cli.commands import columns_of, row_labels
+from surecut.cli.commands import LIKELY, columns_of, row_labels, tally_at
 from surecut.cli.files import Arrays
 from surecut.core.tally import ScoreTally
 from surecut.core.zone_search import named
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from surecut.certificates.zone_drift import BandsDrift
     from surecut.cli.files import Rows
     from surecut.decisions.grouped_bands import GroupedBands
-    from surecut.report import Summary
+    from surecut.report import BandsSummary
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,12 @@ def conditions_named(request: BandsRequest) -> list[str]:
     return [named(one, request.task.names) for one in request.task.conditions]
 
 
-def refuse_options_of_cuts(constraint: Sequence[str] | None, shrinkage: float | str, average: str) -> None:
+def refuse_options_of_cuts(
+    constraint: Sequence[str] | None, shrinkage: float | str, average: str, has_page_of_groups: bool
+) -> None:
     """Raise where an option is given that bands do not have, and say what they have instead."""
+    if has_page_of_groups:
+        raise ValueError("--report shows bands of one sample: leave out --by, or tune the rows of one group")
     if constraint:
         raise ValueError(
             "--constraint is for a cut: conditions on zones are --upper, --lower and --condition, such as --upper "
@@ -121,9 +125,10 @@ def parse_gain(text: str) -> tuple[str, float | tuple[float, float]]:
 
 @dataclass(frozen=True)
 class TunedBands:
-    """Bands of one column of scores, or those of groups of rows."""
+    """Bands of one column of scores, or those of groups of rows; the rows' tally, which the page needs."""
 
     bands: Bands | GroupedBands
+    tally: ScoreTally | None = None
 
     @property
     def decisions(self) -> Sequence[Bands | GroupedBands]:
@@ -141,15 +146,20 @@ class TunedBands:
         """The bands as JSON has them."""
         return {"bands": self.bands.to_dict()}
 
-    def summary(self, title: str) -> Summary:
+    def summary(self, title: str) -> BandsSummary:
         """What the page shows."""
-        raise ValueError("--report shows cuts: leave it out for bands")
+        from surecut.report import summarize_bands
+
+        if self.tally is None or not isinstance(self.bands, Bands):
+            raise ValueError("the page needs bands of one sample, and a tally of its rows")
+        return summarize_bands(self.bands, self.tally, confidence=self.bands.confidence or LIKELY, title=title)
 
 
-def tuned_bands(rows: Rows, request: BandsRequest) -> TunedBands:
+def tuned_bands(rows: Rows, request: BandsRequest, has_page: bool) -> TunedBands:
     """The bands of all rows, or of each group of them."""
     request = replace(request, pos_label=rows.pos_label)
-    return TunedBands(tune_bands_table(rows.relation, columns_of(rows), request))
+    bands = tune_bands_table(rows.relation, columns_of(rows), request)
+    return TunedBands(bands, tally_at(rows, bands.thresholds.tolist()) if has_page else None)
 
 
 # Groups

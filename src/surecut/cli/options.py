@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 OPTIONS = {
@@ -55,7 +56,7 @@ def in_options(message: str) -> str:
     message = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", message)
     message = re.sub(r"\bcertify\(cut, \.\.\.\)", "surecut certify", message)
     message = re.sub(r"pass a list, constraint=\[(.*)\]", _repeated, message)
-    message = re.sub(r"gains=\{(.*?)\}", _each_gain, message)
+    message = re.sub(r"\b(gains|conditions)=(\{.*?\})", _each_zone, message)
     message = message.replace("leave stable=False", "leave out --stable")
     for flag, option in FLAGS.items():
         message = message.replace(flag, option)
@@ -74,10 +75,14 @@ def _repeated(found: re.Match[str]) -> str:
     return "repeat --constraint: " + " ".join(f"--constraint {one}" for one in re.findall(r"'[^']*'", found[1]))
 
 
-def _each_gain(found: re.Match[str]) -> str:
-    """The gains of zones, each with an option of its own."""
-    pairs = re.findall(r"'([^']*)': \(([^)]*)\)", found[1])
-    return " ".join(f'--gain "{zone}: {numbers}"' for zone, numbers in pairs)
+def _each_zone(found: re.Match[str]) -> str:
+    """The gains or conditions of zones, each with an option of its own."""
+    try:
+        of_zones = ast.literal_eval(found[2])
+    except (SyntaxError, ValueError):  # a zone may be called anything
+        return found[0]
+    values = {zone: value if isinstance(value, str) else str(value).strip("()") for zone, value in of_zones.items()}
+    return " ".join(f'{OPTIONS[found[1]]} "{zone}: {value}"' for zone, value in values.items())
 
 
 def _for_a_shell(value: str) -> str:
