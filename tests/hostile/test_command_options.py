@@ -564,7 +564,7 @@ def not_json(text):
 def names_something(said, line):
     """Whether a message holds an option, a value that was given, or what a column or a file is called."""
     known = r"--[a-z]|[Oo]ption|[Cc]ommand|[Mm]issing argument|standard input|column '|no file|metric '|experiment '"
-    known += r"|\bzones?\b|the gains of|bands need rows|same score"
+    known += r"|\bzones?\b|the gains of|bands need rows|rows of one group|same score|(missing|unknown) must be"
     if re.search(rf"{known}|constraint|of the file|cannot write|undefined without rows", said):
         return True
     words = {word for value in line for word in (value, os.path.basename(value), value.partition("(")[0])}
