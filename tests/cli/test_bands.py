@@ -205,6 +205,7 @@ class TestTune:
             ([*ASKED, "--metric", "f1", "--metric", "f2"], "--metric of bands is one ratio"),
             (["--bands", "--metric", "f1"], 'costs, --gain "ask: '),
             ([*ASKED, "--metric", "kappa"], "kappa depends on the class totals"),
+            (["--upper", "ppv>=0.5 and recall>=0.2"], "repeat the option: 'ppv>=0.5', 'recall>=0.2'"),
             (["--upper", "ppv>0.9"], "expected a constraint like"),
             (["--upper", "prevalence>=0.9"], "unknown quantity 'prevalence' of a zone"),
             (["--condition", "maybe: share<=0.2"], "there is no zone 'maybe': the zones are 'no', 'ask', 'yes'"),

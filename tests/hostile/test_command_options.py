@@ -443,7 +443,7 @@ def write_files(folder):
     many = tune_thresholds(np.column_stack([label] * 3), matrix, labels=["a", "b", "c"])
     many.save(folder / "cuts.json")
     many.save(folder / "cuts.parquet")
-    bands = tune_bands(label, scores, upper="ppv>=0.6", lower="npv>=0.6", gains={"ask": -0.1})
+    bands = tune_bands(label, scores, upper="ppv>=0.6", lower="npv>=0.6")
     bands.save(folder / "bands.json")
     tune_bands(label, scores, upper="ppv>=0.4", confidence=0.5).save(folder / "sure bands.json")
     tune_bands_frame(rows, label="label", score="score", by="tag", upper="ppv>=0.5").save(folder / "groups.json")

@@ -203,7 +203,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02\n'
     "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
     'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
-    'surecut tune scores.csv --gain "no: 0, -4" --gain "ask: -1" --out bands.json'
+    'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"'
 )
 def tune(
     context: typer.Context,

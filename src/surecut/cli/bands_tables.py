@@ -236,13 +236,13 @@ def now_cells(report: BandsDrift) -> list[list[str]]:
     return cells
 
 
-def verdict(report: BandsDrift | GroupsDrift, one: BandsDrift) -> None:
+def verdict(report: BandsDrift | GroupsDrift, one: BandsDrift, where: str = "") -> None:
     """Whether anything has moved, or is broken; `one` is any of the reports."""
     sure = f"{100 * report.confidence:g} % confidence"
     if report.moved:
         line(f"There is a statistically significant change ({sure}).", style="bold red")
     else:
-        line(f"No sign of a change: chance alone can explain such differences ({sure}).", style="bold green")
+        line(f"No sign of a change{where}: chance alone can explain such differences ({sure}).", style="bold green")
     if report.broken:
         broken = counted(len(report.broken), "condition")
         line(f"{broken} {'does' if len(report.broken) == 1 else 'do'} not hold ({sure}).", style="bold red")
@@ -267,7 +267,8 @@ def group_drift(report: GroupsDrift) -> None:
         line(f"… and {counted(len(cells) - MOST, 'more group')}\n" if len(cells) > MOST else "")
     for group, reason in list(report.not_checked.items())[:MOST]:
         line(f"{label_text(group)}: not checked, {reason}")
-    verdict(report, next(iter(report.reports.values())))
+    where = f" in the group{'s' if checked > 1 else ''} that could be checked" if report.not_checked else ""
+    verdict(report, next(iter(report.reports.values())), where)
 
 
 def quantities(report: BandsDrift) -> Mapping[str, Any]:

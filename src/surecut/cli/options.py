@@ -56,6 +56,7 @@ def in_options(message: str) -> str:
     message = re.sub(r"\bcertify\((method='\w+')\)", r"surecut certify \1", message)
     message = re.sub(r"\bcertify\(cut, \.\.\.\)", "surecut certify", message)
     message = re.sub(r"pass a list, constraint=\[(.*)\]", _repeated, message)
+    message = re.sub(r"pass a list, \[(.*)\]", r"repeat the option: \1", message)
     message = re.sub(r"\b(gains|conditions)=(\{.*?\})", _each_zone, message)
     message = message.replace("leave stable=False", "leave out --stable")
     for flag, option in FLAGS.items():
