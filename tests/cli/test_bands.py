@@ -265,6 +265,9 @@ class TestPrinting:
         printed = run("tune", file, *ASKED, "--confidence", "0.9").stdout
         assert "Conditions that hold on new rows, all at once, with 90 % confidence:" in printed
         assert "fails" not in printed
+        assert "promised" not in printed
+        printed = run("tune", file, "--upper", "ppv>=0.8", "--lower", "npv>=0.99", "--confidence", "0.9").stdout
+        assert "Nothing could be promised of no: no score is there." in printed
 
     def test_an_empty_zone_has_no_start(self, terminal, capsys):
         bands_tables.bands(tune_bands([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], upper="ppv>=0.9", lower="npv>=0.9"))

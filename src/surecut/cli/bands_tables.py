@@ -26,7 +26,15 @@ from surecut.cli.printing import (
 from surecut.confusion import Confusion
 from surecut.core.zone_search import named
 from surecut.decisions.saving import label_to_json, number_to_json
-from surecut.decisions.wording import amount, bands_value_text, label_text, range_text, tolerance_text
+from surecut.decisions.wording import (
+    amount,
+    bands_value_text,
+    capitalized,
+    label_text,
+    range_text,
+    tolerance_text,
+    unpromised_text,
+)
 from surecut.zones import QUANTITIES
 
 if TYPE_CHECKING:
@@ -69,7 +77,7 @@ def start_text(found: Bands, zone: int) -> str:
     """From which score on rows are in a zone; a dash where no score is in it."""
     starts = [-math.inf, *found.thresholds.tolist(), math.inf]
     start, end = starts[zone : zone + 2]
-    return "–" if start == end or (start == math.inf) else threshold(start).replace("-inf", "−∞")
+    return "–" if start == end else threshold(start)
 
 
 def quantity(found: Bands, zone: int, name: str) -> float:
@@ -92,6 +100,8 @@ def conditions(found: Bands) -> None:
     if found.confidence is not None:
         line(f"\nConditions that hold on new rows, all at once, with {100 * found.confidence:g} % confidence:")
         table(("condition", "here"), here)
+        if unpromised := unpromised_text(found):
+            line(f"\n{capitalized(unpromised)}: no score is there.")
         return
     line("\nConditions on these rows, and how often they fail on other rows (by resampling):")
     rates = [f"{rate:.0%}" for rate in found.failure_rates] or ["–"] * len(here)
