@@ -1,8 +1,12 @@
-"""Parts of the documentation that a command makes: the help of every command, a saved cut, explorer pages."""
+"""Parts of the documentation that a command makes: help, what is printed of bands, a saved cut, explorer pages."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
+import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,9 @@ def write_all(folder: Path) -> None:
     """Write all parts, under `folder`."""
     (folder / "extra").mkdir(parents=True, exist_ok=True)
     _keep(folder / "command_line.md", help_of_every_command())
+    (folder / "bands").mkdir(exist_ok=True)
+    for name, printed in printed_of_bands().items():
+        _keep(folder / "bands" / f"{name}.txt", printed)
     write_cut(folder / "cut.json")
     write_explorer(folder / "extra" / "explorer_page.html")
     write_bands_page(folder / "extra" / "bands_page.html")
@@ -31,6 +38,46 @@ def help_of_every_command() -> str:
         text = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines())
         pieces.append(f"## `{command}`\n\n```text\n{text}\n```\n")
     return "\n".join(pieces)
+
+
+COMMANDS_OF_BANDS = {
+    "tune": """surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95" --out bands.json""",
+    "gain": """surecut tune scores.csv --gain "no: 0, -10" --gain "ask: -1" --gain "yes: -5, 0" --stable""",
+    "confidence": """surecut tune scores.csv --upper "ppv>=0.8" --lower "npv>=0.9" --confidence 0.95""",
+    "groups": """surecut tune scores.csv --by site --upper "ppv>=0.9" --condition "ask: share<=0.2\"""",
+    "apply": """surecut apply new.csv --cut bands.json --name action --missing ask --out actions.csv""",
+    "certify": """surecut certify held_out.csv --cut bands.json""",
+    "check": """surecut check new.csv --cut bands.json""",
+}
+"""What the page on the command line shows of bands; the scores of `new.csv` are blurred."""
+
+
+def printed_of_bands() -> dict[str, str]:
+    """What these commands print, one after the other, in 80 plain columns."""
+    import numpy as np
+    from typer.testing import CliRunner
+
+    from surecut.cli.app import app
+
+    generator = np.random.default_rng(0)
+
+    def write(path: Path, size: int, noise: float = 0) -> None:
+        score = 1 / (1 + np.exp(1.5 - 3 * generator.normal(size=size)))
+        is_positive = generator.random(size) < score
+        score = (1 - noise) * score + noise * generator.random(size)
+        rows = zip(is_positive, score, generator.choice(["north", "south"], size), strict=True)
+        path.write_text("label,score,site\n" + "".join(f"{int(y)},{p:.6f},{site}\n" for y, p, site in rows))
+
+    runner, found = CliRunner(env={"NO_COLOR": "1"}), {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write(Path("scores.csv"), 1500)
+        write(Path("held_out.csv"), 3000)
+        write(Path("new.csv"), 3000, noise=0.3)
+        for name, command in COMMANDS_OF_BANDS.items():
+            printed = runner.invoke(app, shlex.split(command)[1:]).stdout
+            lines = [part for line in printed.splitlines() for part in textwrap.wrap(line, 80) or [""]]
+            found[name] = "\n".join([f"$ {command}", *lines]) + "\n"
+    return found
 
 
 def names_of_commands(command: Any, prefix: str = "") -> list[str]:

@@ -25,12 +25,16 @@ NO_OPTION = {
     "negative_weight": "a parameter of a metric",
     "positive_weight": "a parameter of a metric",
     "greater_is_better": "of a scikit-learn scorer",
+    "bands": "of BandsDisplay",
     "bits": "of ScoreSketch",
     "cv": "of PlugInClassifier",
     "refit": "of PlugInClassifier",
     "schema": "of a PyArrow data set",
+    "n_samples": "of a data set that is drawn",
+    "tally": "of functions that take rows or a tally; commands read rows",
     "style": "HTML",
     "value": "of MultilabelCut.at",
+    "y_score": "of functions that take rows",
     "keyword": "the documentation of the table itself",
     "zero_division": "of the samples average, which long tables do not have",
 }
@@ -85,3 +89,12 @@ def test_flags_and_calls():
         == "repeat --constraint: --constraint 'fpr<=0.5' --constraint 'recall>=0.3'"
     )
     assert in_options("utility(fp=-2)") == "utility(fp=-2)"
+
+
+def test_gains_and_conditions_of_zones():
+    assert (
+        in_options("gains={'no': (0, -10), \"don't\": -1}, or conditions={'ask': 'share<=0.2'}")
+        == """--gain "no: 0, -10" --gain "don't: -1", or --condition "ask: share<=0.2\""""
+    )
+    assert in_options("gains={'}': 1}") == "--gain{'}': 1}"
+    assert in_options("upper='ppv>=0.9'; leave stable=False") == '--upper "ppv>=0.9"; leave out --stable'

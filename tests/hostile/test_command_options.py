@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surecut import tune_threshold, tune_thresholds
+from surecut import tune_bands, tune_bands_frame, tune_threshold, tune_thresholds
 
 pytest.importorskip("duckdb", reason="files are read by DuckDB")
 pandas = pytest.importorskip("pandas")
@@ -147,6 +147,28 @@ CONSTRAINTS = [
     "recall>=0.9999999999999999999",
 ]
 
+CONDITIONS = [
+    "ppv>=0.5",
+    "ppv >= 90%",
+    "npv>=0.5",
+    "npv>=1",
+    "ppv>=1",
+    "ppv<=0",
+    "share<=0.5",
+    "share>=0.2",
+    "share<=0",
+    "recall>=0.5",
+    "fpr<=0.1",
+    "fnr<=0.1",
+    "f1>=0.5",
+    "ppv>=0.5 and recall>=0.2",
+    "ppv>=nan",
+    "ppv>=2",
+    "ppv",
+    ">=",
+    "prevalence>=0.5",
+]
+
 READ = [
     "rows.csv",
     "rows.parquet",
@@ -184,7 +206,11 @@ CUTS = [
     "constrained.json",
     "weighted.json",
     "texts.json",
+    "bands.json",
+    "sure bands.json",
+    "groups.json",
     "broken.json",
+    "broken bands.json",
     "rows.csv",
     "folder",
     "loop.csv",
@@ -246,12 +272,45 @@ VALUES = {
     "pos_label": ["1", "0", "true", "yes", "a", "1.0", "nan", "no such"],
     "metric": METRICS,
     "constraint": CONSTRAINTS,
+    "upper": CONDITIONS,
+    "lower": CONDITIONS,
+    "condition": [f"{zone}: {one}" for one in CONDITIONS for zone in ("ask", "no", "yes", "maybe", "")] + CONDITIONS,
+    "gain": [
+        "yes: -5, 1",
+        "no: 0, -4",
+        "ask: -0.5",
+        "ask:-1",
+        "no: 1, 0",
+        "yes: 0, 1",
+        "yes: 1, -5",
+        "maybe: 1",
+        "yes: nan",
+        "yes: 1e308, -1e308",
+        "yes: inf, 0",
+        "yes: 1, 2, 3",
+        "yes: ,",
+        "yes",
+        ": 1",
+        "yes: x",
+    ],
+    "zones": [
+        "no,ask,yes",
+        "yes,ask,no",
+        "no, yes",
+        "no",
+        "",
+        ",",
+        "no,no",
+        "a,b,c,d,e",
+        "[/b],\\[/b],yes",
+        ",".join(f"zone {i}" for i in range(80)),
+    ],
     "shrinkage": ["auto", "AUTO", *NUMBERS],
     "resamples": [*NUMBERS, "20"],
     "average": ["macro", "micro", "samples", "MACRO"],
     "weights": ["counts", "importance", "count"],
-    "missing": ["error", "drop", "negative"],
-    "unknown": ["error", "negative", "drop"],
+    "missing": ["error", "drop", "negative", "ask"],
+    "unknown": ["error", "negative", "drop", "ask"],
     "method": ["holdout", "uniform", "bootstrap", "theorem", "Holdout"],
     "output": ["table", "json", "JSON", "csv"],
     "scale": ["quick", "paper", "slow"],
@@ -259,10 +318,14 @@ VALUES = {
 }
 """What an option may be given, by its name; all others are numbers."""
 
+OF_BANDS = {"bands", "upper", "lower", "condition", "gain", "zones"}
+OF_CUTS = {"constraint", "shrinkage", "average"}
+"""Options of which a command line rarely has both kinds, since that is refused."""
+
 LIKELY = {
     "file": ["rows.csv", "rows.parquet", "hostile.csv"],
     "reference": ["rows.csv", "other.csv"],
-    "cut": ["cut.json", "cuts.json"],
+    "cut": ["cut.json", "cuts.json", "bands.json", "groups.json"],
     "label": ["label"],
     "score": ["score"],
     "weight": ["weight"],
@@ -305,13 +368,15 @@ def drawn(seed):
     """A command line, by its seed."""
     chance = random.Random(seed)
     path, options = chance.choice([one for one in COMMANDS.items() if one[0][0] != "study" or chance.random() < 0.3])
-    line = list(path)
+    line, is_bands = list(path), chance.random() < 0.4
     for option in options:
         if option.param_type_name == "argument":
             if chance.random() < 0.98:
                 line.append(values_of(option, chance))
             continue
         often = 0.95 if option.required else 0.7 if option.name in LIKELY else 0.18
+        if option.name in OF_BANDS | OF_CUTS:
+            often = 0.3 if (option.name in OF_BANDS) == is_bands else 0.03
         for _ in range(chance.choice([1, 1, 1, 2]) if chance.random() < often else 0):
             name = chance.choice([*option.opts, *option.secondary_opts])
             if name in ("--help", "-h"):
@@ -378,7 +443,12 @@ def write_files(folder):
     many = tune_thresholds(np.column_stack([label] * 3), matrix, labels=["a", "b", "c"])
     many.save(folder / "cuts.json")
     many.save(folder / "cuts.parquet")
+    bands = tune_bands(label, scores, upper="ppv>=0.6", lower="npv>=0.6")
+    bands.save(folder / "bands.json")
+    tune_bands(label, scores, upper="ppv>=0.4", confidence=0.5).save(folder / "sure bands.json")
+    tune_bands_frame(rows, label="label", score="score", by="tag", upper="ppv>=0.5").save(folder / "groups.json")
     (folder / "broken.json").write_bytes((folder / "cut.json").read_bytes()[:-40])
+    (folder / "broken bands.json").write_bytes((folder / "bands.json").read_bytes().replace(b"ask", b"ASK"))
 
 
 def contents(folder):
@@ -470,13 +540,16 @@ def outputs(line):
             if "{metric}" in value:
                 from surecut.metrics import get_metric
 
+                yield value.replace("{metric}", "bands")
+
                 for j in at(line, "--metric"):
                     try:
                         yield value.replace("{metric}", get_metric(line[j + 1]).name)
                     except ValueError:
                         continue
+    command = next((word for word in line if not word.startswith("-")), "")
     yield from (
-        {"demo": ["surecut-demo.png"], "study": ["surecut-study"]}.get(line[0], []) if "--out" not in line else []
+        {"demo": ["surecut-demo.png"], "study": ["surecut-study"]}.get(command, []) if "--out" not in line else []
     )
 
 
@@ -491,6 +564,7 @@ def not_json(text):
 def names_something(said, line):
     """Whether a message holds an option, a value that was given, or what a column or a file is called."""
     known = r"--[a-z]|[Oo]ption|[Cc]ommand|[Mm]issing argument|standard input|column '|no file|metric '|experiment '"
+    known += r"|\bzones?\b|the gains of|bands need rows|rows of one group|same score|(missing|unknown) must be"
     if re.search(rf"{known}|constraint|of the file|cannot write|undefined without rows", said):
         return True
     words = {word for value in line for word in (value, os.path.basename(value), value.partition("(")[0])}

@@ -1,7 +1,8 @@
 """The command line: ``surecut …``. A command loads what it needs when it is run.
 
 Exit codes: 0 done; 1 the data or the options do not fit, and a sentence on standard error says why; 2 an option or a
-command is misspelt or missing; 3 `check` found a change; 130 it was stopped by Ctrl-C.
+command is misspelt or missing; 3 `check` found a change, or a condition of bands that does not hold; 130 it was stopped
+by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from surecut.cli.options import in_options
 from surecut.study.commands import app as study
 
 if TYPE_CHECKING:
+    from surecut.cli.bands import TunedBands
     from surecut.cli.files import Rows
-    from surecut.decisions.cut import Cut
-    from surecut.decisions.multilabel import MultilabelCut
     from surecut.metrics import Metric
+    from surecut.sources.applying import Decision
+    from surecut.tuning.bands import BandsRequest
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
     epilog="Exit codes: 0 done; 1 the data or the options do not fit; 2 an option or a command is misspelt or missing; "
-    "3 check found a change; 130 stopped by Ctrl-C.",
+    "3 check found a change, or a condition of bands that does not hold; 130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -113,13 +115,13 @@ POS_LABEL = Annotated[
 CUTS_LABEL = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="the cut's own")
 ]
-CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved.", show_default=False)]
+CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved, or bands.", show_default=False)]
 CUT_BY = Annotated[
     list[str] | None,
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="For a cut of many labels: the same columns in the same order as in tune.",
+        help="For a cut of many labels, or bands of groups: the same columns in the same order as in tune.",
         show_default=False,
     ),
 ]
@@ -199,7 +201,9 @@ def _explained(context: typer.Context) -> Iterator[None]:
     "surecut tune scores.csv --label y --score p --out cut.json --report page.html\n"
     'surecut tune scores.parquet --metric recall --constraint "precision>=0.9"\n'
     'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02\n'
-    "surecut tune tags.csv --by tag --average macro --out cuts.json"
+    "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
+    'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
+    'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"'
 )
 def tune(
     context: typer.Context,
@@ -208,13 +212,16 @@ def tune(
     score: SCORE = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="What the cut is best for; repeat for several. See surecut metrics.", show_default="f1"),
+        typer.Option(
+            help="What the cut is best for; repeat for several. See surecut metrics. Of bands one ratio, if any.",
+            show_default="f1, of bands none",
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="A cut for each value of this column: labels, tags, countries; repeat for several columns.",
+            help="A cut, or bands, for each value of this column: labels, tags, countries; repeat for several columns.",
         ),
     ] = None,
     average: Annotated[
@@ -231,12 +238,13 @@ def tune(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Such as 0.95: constraints hold on new rows, and the table says what the metric is there.",
+            help="Such as 0.95: constraints, or conditions on zones, hold on new rows, and the table says what the "
+            "metric of a cut is there.",
         ),
     ] = None,
     prior: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Share of positives where the cut will be used, if it is another."),
+        typer.Option(metavar="SHARE", help="Share of positives in deployment, if it is another."),
     ] = None,
     shrinkage: Annotated[
         str,
@@ -250,49 +258,106 @@ def tune(
         bool,
         typer.Option(
             "--stable",
-            help="A cut for new rows: settled between the best cuts of resamples and of a calibrated model, instead of "
-            "the best cut of these rows.",
+            help="A cut, or bands, for new rows: settled between the best cuts of resamples and of a calibrated model, "
+            "instead of the best cut of these rows.",
         ),
     ] = False,
     missing: MISSING = MissingRows.error,
-    random_state: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Seed of the resamples of --stable.")] = 0,
+    random_state: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Seed of the resamples of --stable and of conditions.")
+    ] = 0,
+    bands: Annotated[
+        bool,
+        typer.Option(
+            "--bands",
+            help="Find several thresholds, and a zone between them for each action: no, ask, yes. Each of the next "
+            "five options implies it.",
+        ),
+    ] = False,
+    upper: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help='On the highest zone, such as "ppv>=0.9"; repeat for several.'),
+    ] = None,
+    lower: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help='On the lowest zone, such as "npv>=0.95"; repeat for several.'),
+    ] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ZONE:CONDITION",
+            help='On any zone, such as "ask: share<=0.2"; repeat for several. Conditions bound ppv, npv, share, recall '
+            "or fpr of the rows in a zone.",
+        ),
+    ] = None,
+    gain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ZONE:GAINS",
+            help='What a row in a zone is worth if it is negative, and if it is positive, such as "yes: -5, 1"; or one '
+            'number for both, such as "ask: -0.5". Repeat for each zone; others are worth 0.',
+        ),
+    ] = None,
+    zones: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Names of the zones, from the lowest score to the highest.", show_default="no,ask,yes"
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Save the cut as JSON; with several metrics write {metric} into the name."),
+        typer.Option(
+            metavar="PATH", help="Save the cut, or bands, as JSON; with several metrics write {metric} into the name."
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="PATH", help="Save a page to explore, as HTML.")] = None,
     output: FORMAT = Format.table,
 ) -> None:
-    """Find the threshold at which a metric is best.
+    """Find the threshold at which a metric is best, or several thresholds with a zone for each action.
 
-    FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive.
+    FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive. With
+    bands, a row is in the highest zone whose threshold its score reaches.
     """
     from surecut._files import require_folder
     from surecut.certificates.weights import require_both
+    from surecut.cli.bands import ZoneOptions, conditions_named, refuse_options_of_cuts, tuned_bands
+    from surecut.tuning.bands import BandsRequest
     from surecut.tuning.request import Request
 
     with _explained(context):
-        request = Request.of_table(
-            _single_names(metric or ["f1"]),
-            by=by or (),
-            average=average.value,
-            weights=None if weights is None else weights.value,
-            constraint=constraint,
-            confidence=confidence,
-            prior=prior,
-            shrinkage=_kappa(shrinkage),
-            stable=stable,
-            random_state=random_state,
-        )
+        options: dict[str, Any] = {
+            "weights": None if weights is None else weights.value,
+            "confidence": confidence,
+            "prior": prior,
+            "stable": stable,
+            "random_state": random_state,
+        }
+        request: Request | BandsRequest
+        asked = ZoneOptions(upper or (), lower or (), condition or (), gain or (), zones)
+        if bands or asked.are_given:
+            refuse_options_of_cuts(constraint, _kappa(shrinkage), average.value, bool(report and by))
+            request = asked.request(_single_names(metric or []), by or (), **options)
+            subject, names = conditions_named(request), ["bands"]
+        else:
+            request = Request.of_table(
+                _single_names(metric or ["f1"]),
+                by=by or (),
+                average=average.value,
+                constraint=constraint,
+                shrinkage=_kappa(shrinkage),
+                **options,
+            )
+            subject, names = constraint or [], _names(request.metrics)
         require_both(request.weights, weight is not None, "weight")
-        names = _names(request.metrics)
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
             require_folder(path)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"the page is HTML: give --report a name such as {report.with_suffix('.html')}")
-        if outs and not by and out is not None and out.suffix.lower() == ".parquet":
-            raise ValueError(f"a single cut is saved as JSON: give --out a name such as {out.with_suffix('.json')}")
+        is_bands = isinstance(request, BandsRequest)
+        if out is not None and out.suffix.lower() == ".parquet" and (is_bands or not by):
+            what = "bands are" if is_bands else "a single cut is"
+            raise ValueError(f"{what} saved as JSON: give --out a name such as {out.with_suffix('.json')}")
 
         from surecut.cli import printing
         from surecut.cli.commands import TunedCuts, TunedLabels, tuned_by, tuned_cuts
@@ -312,9 +377,12 @@ def tune(
                 pos_label=pos_label,
                 missing=missing.value,
             )
-            tuned: TunedCuts | TunedLabels
-            tuned = (tuned_by if by else tuned_cuts)(rows, request, report is not None)
-            saved: Sequence[Cut | MultilabelCut] = tuned.cuts
+            tuned: TunedCuts | TunedLabels | TunedBands
+            if isinstance(request, BandsRequest):
+                tuned = tuned_bands(rows, request, report is not None)
+            else:
+                tuned = (tuned_by if by else tuned_cuts)(rows, request, report is not None)
+            saved: Sequence[Decision] = tuned.decisions
             for path, one in zip(outs, saved, strict=False):
                 one.save(path)
             if report is not None:
@@ -330,14 +398,14 @@ def tune(
                     "positive": rows.positive,
                     "score": rows.score,
                     "notes": list(rows.notes),
-                    "cuts": tuned.documents(),
+                    **tuned.document(),
                 }
             )
             return
-        printing.rows(rows, prior, constraint, confidence)
+        printing.rows(rows, prior, subject, confidence)
         tuned.show()
         for path in outs:
-            printing.line(f"cut saved: {path}")
+            printing.line(f"{'bands' if is_bands else 'cut'} saved: {path}")
         if report is not None:
             shown = f" (it shows {names[0]})" if by and len(names) > 1 else ""
             printing.line(f"page saved: {report}{shown}")
@@ -347,7 +415,8 @@ def tune(
     epilog="Examples:\n"
     "surecut apply new.csv --cut cut.json --score p --out predictions.parquet\n"
     "surecut apply new.csv --cut cut.json --negative no --out predictions.csv\n"
-    "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv"
+    "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv\n"
+    "surecut apply new.csv --cut bands.json --name action --out actions.csv"
 )
 def apply(
     context: typer.Context,
@@ -368,19 +437,21 @@ def apply(
     missing: Annotated[
         str | None,
         typer.Option(
-            metavar="negative|error", help="Rows without a score: negative, or an error.", show_default="negative"
+            metavar="negative|error|ZONE",
+            help="Rows without a score: negative, or an error; with bands, the zone that they go to, or an error.",
+            show_default="negative, with bands no zone",
         ),
     ] = None,
     unknown: Annotated[
         str | None,
         typer.Option(
-            metavar="negative|error",
-            help="With --by: rows of a label that the cut does not know: negative, or an error.",
-            show_default="negative",
+            metavar="negative|error|ZONE",
+            help="With --by: rows of a label that the cut does not know, or of a group that has no bands, likewise.",
+            show_default="negative, with bands no zone",
         ),
     ] = None,
 ) -> None:
-    """Add a column that says which rows are cut positive."""
+    """Add a column that says which rows are cut positive, or in which zone of bands they are."""
     with _explained(context):
         from surecut.cli import printing
         from surecut.cli.commands import apply_cut
@@ -400,9 +471,10 @@ def apply(
                 unknown=unknown,
             )
         printing.notes(opened.notes)
-        printing.line(
-            f"{counted(found.rows, 'row')} with column {name!r}, {found.outcomes['positive']:,} of them positive: {out}"
-        )
+        outcomes = ", ".join(f"{number:,} {zone}" for zone, number in found.outcomes.items())
+        if len(found.outcomes) == 1:  # of a cut
+            outcomes = f"{found.outcomes['positive']:,} of them positive"
+        printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {outcomes}: {out}")
 
 
 @app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
@@ -424,7 +496,7 @@ def certify(
         Method,
         typer.Option(
             help="holdout: rows that did not tune the cut. uniform: any rows. bootstrap: many rows, groups. theorem: "
-            "the paper's bound, on the validation rows."
+            "the paper's bound, on the validation rows. Bands have the first two."
         ),
     ] = Method.holdout,
     held_out: Annotated[
@@ -443,65 +515,47 @@ def certify(
     random_state: RANDOM_STATE = 0,
     output: FORMAT = Format.table,
 ) -> None:
-    """Say what a cut is worth on new rows, with a guarantee.
+    """Say what a cut is worth on new rows, or what each zone of bands is, with a guarantee.
 
     FILE holds rows that neither trained the model nor tuned the cut.
     """
     with _explained(context):
-        from dataclasses import asdict
-
-        from surecut.certificates.certifying import certify as certified
         from surecut.certificates.certifying import check_promise
         from surecut.certificates.weights import require_both
-        from surecut.cli import printing
-        from surecut.cli.commands import (
-            load_cut,
-            load_label_cut,
-            positive_text,
-            row_groups,
-            row_labels,
-            tally_to_certify,
-        )
+        from surecut.cli import certifying, printing
+        from surecut.cli.commands import load_decision, positive_text
         from surecut.cli.files import Table
-        from surecut.decisions.multilabel import MultilabelCut
 
         meaning = None if weights is None else weights.value
         check_promise(confidence, method.value, meaning, held_out, groups is not None)
         require_both(meaning, weight is not None, "weight")
-        loaded = load_cut(cut) if by is None else load_label_cut(cut)
-        with printing.working(f"certifying on {file}"):
-            with Table(file) as opened:
-                positive = positive_text(loaded, pos_label)
-                keys = [*(by or ()), *([] if groups is None else [groups])]
-                asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": keys or None}
-                read = opened.rows(**asked, weight=weight, missing=missing.value)
-                given: dict[str, Any] = {"weights": meaning, "held_out": held_out, "resamples": resamples}
-                given |= {"confidence": confidence, "method": method.value, "random_state": random_state}
-                tally = None
-                if method is Method.uniform and not keys and weight is None and not isinstance(loaded, MultilabelCut):
-                    tally = tally_to_certify(read, loaded)
-                rows = read.arrays() if tally is None else None
-            if rows is None:
-                found = certified(loaded, tally=tally, **given)
-            else:
-                found = certified(
-                    loaded,
-                    rows.is_positive,
-                    rows.scores,
-                    by=row_labels(rows, loaded, len(by or ()), file=file)
-                    if isinstance(loaded, MultilabelCut)
-                    else None,
-                    sample_weight=rows.weights,
-                    groups=None if groups is None else row_groups(rows),
-                    **given,
-                )
+        decision = load_decision(cut, by)
+        with printing.working(f"certifying on {file}"), Table(file) as opened:
+            rows = opened.rows(
+                label=label,
+                score=score,
+                pos_label=positive_text(decision, pos_label),
+                groups=[*(by or ()), *([] if groups is None else [groups])] or None,
+                weight=weight,
+                missing=missing.value,
+            )
+            found = certifying.certified(
+                decision,
+                rows,
+                file=file,
+                labels=len(by or ()),
+                has_clusters=groups is not None,
+                method=method.value,
+                confidence=confidence,
+                weights=meaning,
+                held_out=held_out,
+                resamples=resamples,
+                random_state=random_state,
+            )
         if output is Format.json:
-            printing.as_json(printing.plain(asdict(found)))
-            return
-        printing.line(str(found))
-        printing.line("\nIt holds if")
-        for assumption in found.assumptions:
-            printing.line(f"- {assumption}")
+            printing.as_json(certifying.document(found))
+        else:
+            certifying.show(found)
 
 
 @app.command(epilog="Example:\nsurecut check last_week.csv --cut cut.json --looks 52 || echo look at it")
@@ -541,8 +595,8 @@ def check(
         UncheckedLabels,
         typer.Option(
             metavar="drop|error",
-            help="With --by, what to do with labels of the cut that have no rows, and with rows of labels that the cut "
-            "does not know: leave them out and report it, or stop with an error.",
+            help="With --by, what to do with labels of the cut, or groups of the bands, that have no rows, and with "
+            "rows of others: leave them out and report it, or stop with an error.",
         ),
     ] = UncheckedLabels.drop,
     random_state: Annotated[
@@ -555,20 +609,18 @@ def check(
     ] = 0,
     output: FORMAT = Format.table,
 ) -> None:
-    """Say whether anything has moved since the cut was tuned; exit code 3 if so.
+    """Say whether anything has moved since the cut, or bands, were tuned; exit code 3 if so.
 
-    FILE holds labelled rows from deployment. The share of positives and the metric are compared with the tuning rows,
-    beyond the chance of both samples. That is valid for one look: for a check that is repeated, say with --looks how
-    often.
+    FILE holds labelled rows from deployment. The share of positives and the metric, or the zones of bands, are compared
+    with the tuning rows, beyond the chance of both samples. That is valid for one look: for a check that is repeated,
+    say with --looks how often. The exit code is 3, too, where a condition of bands does not hold.
     """
     with _explained(context):
-        from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift, check_watch
-        from surecut.certificates.weights import require_both, require_whole
-        from surecut.cli import printing
-        from surecut.cli.commands import known_rows, label_tallies, load_cut, load_label_cut, positive_text
+        from surecut.certificates.drift import check_watch
+        from surecut.certificates.weights import require_both
+        from surecut.cli import checking, printing
+        from surecut.cli.commands import load_decision, positive_text
         from surecut.cli.files import Arrays, Table
-        from surecut.core.tally import ScoreTally
-        from surecut.decisions.multilabel import MultilabelCut
 
         options: dict[str, Any] = {
             "weights": None if weights is None else weights.value,
@@ -576,7 +628,7 @@ def check(
             "looks": looks,
         }
         check_watch(**options)
-        loaded = load_cut(cut) if by is None else load_label_cut(cut)
+        loaded = load_decision(cut, by)
         require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 
         def rows_of(path: str) -> Arrays:
@@ -585,43 +637,25 @@ def check(
                 asked: dict[str, Any] = {"label": label, "score": score, "pos_label": positive, "groups": by}
                 return opened.rows(**asked, weight=weight, missing=missing.value).arrays()
 
-        def tally_of(rows: Arrays) -> ScoreTally:
-            return ScoreTally.from_scores(rows.is_positive, rows.scores, sample_weight=rows.weights)
-
         with printing.working(f"reading {file}"):
             now, then = rows_of(file), None if reference is None else rows_of(reference)
-        found: DriftReport | LabelDrift
-        notes: list[str] = []
-        options["random_state"] = random_state
         with printing.working("comparing"):
-            for rows in (now, then):
-                if rows is not None and rows.weights is not None:
-                    require_whole(rows.weights, options["weights"])
-            if isinstance(loaded, MultilabelCut):
-                if unknown is UncheckedLabels.drop:
-                    now, notes = known_rows(now, loaded, by or (), file)
-                    if then is not None:
-                        then, others = known_rows(then, loaded, by or (), str(reference))
-                        notes += others
-                hint = "; --unknown drop leaves them out"
-                before = None if then is None else label_tallies(then, loaded, str(reference), hint)
-                options["unknown"] = unknown.value
-                after = label_tallies(now, loaded, file, hint)
-                found = check_label_drift(loaded, after, reference=before, **options)
-            else:
-                fresh, known = tally_of(now), None if then is None else tally_of(then)
-                found = check_drift(loaded, tally=fresh, reference=known, **options)
+            found, notes = checking.checked(
+                loaded,
+                now,
+                then,
+                (file, str(reference)),
+                by=by or (),
+                unknown=unknown.value,
+                random_state=random_state,
+                **options,
+            )
         printing.notes(notes)
-        if isinstance(found, LabelDrift):
-            if output is Format.json:
-                printing.as_json(printing.label_drift_document(found))
-            else:
-                printing.label_drift(found)
-        elif output is Format.json:
-            printing.as_json(printing.drift_document(found))
+        if output is Format.json:
+            printing.as_json(checking.document(found))
         else:
-            printing.drift(found)
-    if found.moved:
+            checking.show(found)
+    if checking.is_alarm(found):
         raise typer.Exit(3)
 
 

@@ -20,7 +20,9 @@ from surecut.cli.files import SCORE, SCORE_NAMES, key_names
 from surecut.cli.positives import TableError
 from surecut.core.tally import ScoreTally
 from surecut.decisions import saving
+from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
+from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.overlap import TRAINING
 from surecut.sources.applying import AppliedDecision, UnpredictedRows
@@ -33,7 +35,7 @@ from surecut.tuning.tune import TalliedRows, tune
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
     from surecut.report import LabelsSummary, Summary
-    from surecut.sources.applying import Predictions
+    from surecut.sources.applying import Decision, Predictions
 
 PREDICTED = "surecut: predicted"
 
@@ -45,21 +47,21 @@ LIKELY = 0.95
 class TunedCuts:
     """Cuts of one column of scores, one for each metric; a certificate of each, where constraints are promised."""
 
-    cuts: Sequence[Cut]
+    decisions: Sequence[Cut]
     certificates: Sequence[Certificate] = ()
     tally: ScoreTally | None = None
     confidence: float | None = None
 
     def show(self) -> None:
         """Print the table."""
-        printing.cuts(self.cuts, self.certificates)
+        printing.cuts(self.decisions, self.certificates)
 
-    def documents(self) -> list[dict[str, Any]]:
+    def document(self) -> dict[str, Any]:
         """The cuts as JSON has them, with their certificates."""
-        documents = [cut.to_dict() for cut in self.cuts]
+        documents = [cut.to_dict() for cut in self.decisions]
         for document, certificate in zip(documents, self.certificates, strict=False):
             document["certificate"] = printing.plain(asdict(certificate))
-        return documents
+        return {"cuts": documents}
 
     def summary(self, title: str) -> Summary:
         """What the page shows: it opens at the first cut."""
@@ -67,7 +69,7 @@ class TunedCuts:
 
         if self.tally is None:
             raise ValueError("the page needs a tally of the rows")
-        first, *others = self.cuts
+        first, *others = self.decisions
         metrics = [cut.metric for cut in others]
         return summarize(self.tally, cut=first, metrics=metrics, confidence=self.confidence or LIKELY, title=title)
 
@@ -76,28 +78,28 @@ class TunedCuts:
 class TunedLabels:
     """Cuts of many labels, one set for each metric, and the labels' tallies."""
 
-    cuts: Sequence[MultilabelCut]
+    decisions: Sequence[MultilabelCut]
     tallies: Sequence[ScoreTally] = ()
 
     def show(self) -> None:
         """Print each set."""
-        for cut in self.cuts:
+        for cut in self.decisions:
             printing.labels(cut)
 
-    def documents(self) -> list[dict[str, Any]]:
+    def document(self) -> dict[str, Any]:
         """The cuts as JSON has them."""
-        return [cut.to_dict() for cut in self.cuts]
+        return {"cuts": [cut.to_dict() for cut in self.decisions]}
 
     def summary(self, title: str) -> LabelsSummary:
         """What the page shows: the first set."""
         from surecut.report import summarize_labels
 
-        return summarize_labels(self.cuts[0], self.tallies, title=title)
+        return summarize_labels(self.decisions[0], self.tallies, title=title)
 
 
 def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
     """The cut for each metric. A tally is made for the page, and for a certificate beside promised constraints."""
-    request, columns = replace(request, pos_label=rows.pos_label), _columns(rows)
+    request, columns = replace(request, pos_label=rows.pos_label), columns_of(rows)
     if request.confidence is None or not request.constraints:
         cuts: Any = tune_table(rows.relation, columns, request)
         if not has_page:
@@ -114,7 +116,7 @@ def tuned_cuts(rows: Rows, request: Request, has_page: bool) -> TunedCuts:
     return TunedCuts(cuts, certificates, tally, request.confidence)
 
 
-def tally_to_certify(rows: Rows, cut: Cut) -> ScoreTally | None:
+def tally_to_certify(rows: Rows, cut: Cut | Bands) -> ScoreTally | None:
     """A tally of rows for ``method="uniform"`` without all rows in memory; None where the rows themselves are needed.
 
     They are where they have to be compared with the rows that the cut or its model has seen. Promised constraints of a
@@ -122,32 +124,53 @@ def tally_to_certify(rows: Rows, cut: Cut) -> ScoreTally | None:
     """
     if cut.out_of_fold or any(sample.role == TRAINING for sample in cut.seen):
         return None
+    thresholds = [cut.threshold] if isinstance(cut, Cut) else cut.thresholds.tolist()
+    return tally_at(rows, thresholds)
+
+
+def tally_at(rows: Rows, thresholds: Sequence[float]) -> ScoreTally:
+    """A tally of rows that is exact at some thresholds."""
     request = Request.of("accuracy", pos_label=rows.pos_label)
-    return tally_table(rows.relation, _columns(rows), request, [cut.threshold])
+    return tally_table(rows.relation, columns_of(rows), request, thresholds)
 
 
 def tuned_by(rows: Rows, request: Request, has_page: bool) -> TunedLabels:
     """A cut for each group of rows, or one for all of them; and the groups' tallies, which the page needs."""
     request = replace(request, pos_label=rows.pos_label)
-    cuts: Any = tune_table(rows.relation, _columns(rows), request)
+    cuts: Any = tune_table(rows.relation, columns_of(rows), request)
     return TunedLabels(cuts, label_tallies(rows.arrays(), cuts[0]) if has_page else ())
 
 
-def _columns(rows: Rows) -> Columns:
+def columns_of(rows: Rows) -> Columns:
     """The columns of parsed rows."""
     return Columns("score", "label", "weight" if "weight" in rows.columns else None, rows.groups)
 
 
-def known_rows(found: Arrays, cut: MultilabelCut, by: Sequence[str], file: str) -> tuple[Arrays, list[str]]:
-    """The rows of a file whose label is one of the cut's, if there are any, and what is to be said of the others."""
-    known = {str(label) for label in cut.labels}
+def _names(decision: MultilabelCut | GroupedBands) -> tuple[Sequence[Any], str, str]:
+    """The labels of a cut, or the groups of bands; what one of them is called, and who has them."""
+    return (
+        (decision.groups, "group", "bands") if isinstance(decision, GroupedBands) else (decision.labels, "label", "cut")
+    )
+
+
+def known_rows(
+    found: Arrays, decision: MultilabelCut | GroupedBands, by: Sequence[str], file: str
+) -> tuple[Arrays, list[str]]:
+    """The rows of a file whose label or group the decision knows, if there are any, and what to say of the others."""
+    names, noun, owner = _names(decision)
+    known = {str(name) for name in names}
     is_known = np.array([str(name) in known for name in found.group_names], dtype=bool)[found.groups]
     dropped = len(is_known) - int(is_known.sum())
     if not dropped or dropped == len(is_known):
         return found, []
-    labels = ", ".join(map(repr, by))
-    some = f"{dropped:,} of {counted(len(is_known), 'row')} of {file} have a label in {labels}"
-    return found.where(is_known), [f"{some} that is none of the cut's: they are dropped"]
+    columns = ", ".join(map(repr, by))
+    some = f"{dropped:,} of {counted(len(is_known), 'row')} of {file} have a {noun} in {columns}"
+    return found.where(is_known), [f"{some} that is none of {_possessive(owner)}: they are dropped"]
+
+
+def _possessive(owner: str) -> str:
+    """Whose labels, or groups, they are."""
+    return f"the {owner}'" if owner.endswith("s") else f"the {owner}'s"
 
 
 def label_tallies(found: Arrays, cut: MultilabelCut, file: str = "the file", hint: str = "") -> list[ScoreTally]:
@@ -157,25 +180,31 @@ def label_tallies(found: Arrays, cut: MultilabelCut, file: str = "the file", hin
 
 
 def row_labels(
-    found: Arrays, cut: MultilabelCut, columns: int | None = None, *, file: str = "the file", hint: str = ""
+    found: Arrays,
+    decision: MultilabelCut | GroupedBands,
+    columns: int | None = None,
+    *,
+    file: str = "the file",
+    hint: str = "",
 ) -> Any:
-    """The cut's label of each row, from rows that are grouped by some columns, of which the first hold the label.
+    """The label, or group, of each row as a decision has it, of rows that are grouped by columns that begin with it.
 
-    Labels that the cut does not know are an error; its `hint` says what else a command can do with their rows.
+    Those that the decision does not know are an error; its `hint` says what else a command can do with their rows.
     """
-    known = {str(label): label for label in cut.labels}
+    own, noun, owner = _names(decision)
+    known = {str(name): name for name in own}
     names = [name if columns is None else _first(name, columns) for name in found.group_names]
     if unknown := sorted({str(name) for name in names} - set(known)):
         such = in_brief(repr(unknown[0]))
         if not any(str(name) in known for name in names):
             raise TableError(
-                f"no label of {file} is known to the cut: the file has labels such as {such}, the cut "
-                f"{in_brief(repr(str(cut.labels[0])))}; are these the column of --by and the file that you mean?"
+                f"no {noun} of {file} is known to the {owner}: the file has {noun}s such as {such}, the {owner} "
+                f"{in_brief(repr(str(own[0])))}; are these the column of --by and the file that you mean?"
             )
-        some = f"{counted(len(unknown), 'label')} of {file} {'is' if len(unknown) == 1 else 'are'}"
+        some = f"{counted(len(unknown), noun)} of {file} {'is' if len(unknown) == 1 else 'are'}"
         raise TableError(
-            f"{some} not among the cut's {counted(len(cut), 'label')}, such as {such}: remove these rows, or tune on "
-            f"them too{hint}"
+            f"{some} not among {_possessive(owner)} {counted(len(own), noun)}, such as {such}: remove these rows, or "
+            f"tune on them too{hint}"
         )
     labels = np.empty(len(names), dtype=object)
     labels[:] = [known[str(name)] for name in names]
@@ -195,11 +224,6 @@ def _first(name: Any, columns: int) -> Any:
     return parts[0] if columns == 1 else parts[:columns]
 
 
-def is_multilabel(path: Path) -> bool:
-    """Whether a saved cut is one of many labels."""
-    return saving.is_saved_as(path, saving.MULTILABEL_CUT)
-
-
 def apply_cut(
     table: Table,
     path: Path,
@@ -212,21 +236,25 @@ def apply_cut(
     missing: str | None,
     unknown: str | None,
 ) -> Predictions:
-    """Copy a table with a column that says which rows are cut positive; return the numbers of rows.
+    """Copy a table with a column that says which rows are cut positive, or in which zone; return the numbers of rows.
 
-    The column holds true and false, or the cut's positive label and the `negative` one.
+    The column holds true and false, or the cut's positive label and the `negative` one; of bands the names of zones.
     """
-    cut = load_label_cut(path) if is_multilabel(path) else Cut.load(path)
-    unpredicted = UnpredictedRows.of(cut, missing, unknown)
-    _require_keys(cut, path, by)
+    decision = load_decision(path, by)
+    unpredicted = UnpredictedRows.of(decision, missing, unknown)
+    if negative is not None and unpredicted.zones:
+        raise ValueError(
+            f"--negative names the other label of a cut, and {path} holds bands: leave it out, the new column has the "
+            "names of zones"
+        )
     column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
     require_distinct(keys, {"score": column}, TableError)
-    positive = "1" if cut.pos_label is None else str(cut.pos_label)
+    positive = "1" if decision.pos_label is None else str(decision.pos_label)
     if positive == negative:
         raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
     rows = table.with_score(column, keys, as_text=out.suffix.lower() in (".csv", ".tsv"))
     asked = Columns(SCORE, SCORE, by=tuple(key_names(keys)))
-    applied = AppliedDecision.of(nw.from_native(rows), cut, asked, unpredicted)
+    applied = AppliedDecision.of(nw.from_native(rows), decision, asked, unpredicted)
     with table.files.reading():
         found = applied.counted()
     table.notes += [sentence for _, sentence in unpredicted.settle(found, column, keys)]
@@ -237,45 +265,41 @@ def apply_cut(
     return found
 
 
-def _require_keys(cut: Cut | MultilabelCut, path: Path, by: Sequence[str]) -> None:
-    """Raise unless `by` names the columns that the labels of a cut come from."""
-    if isinstance(cut, Cut):
+def positive_text(decision: Decision, asked: str | None) -> str | None:
+    """Which label in a file is positive: the one that was asked for, or the decision's own."""
+    return str(decision.pos_label) if asked is None and decision.pos_label is not None else asked
+
+
+def load_decision(path: Path, by: Sequence[str] | None) -> Decision:
+    """A saved cut, or bands; an error unless `by` names the columns of its labels or groups, and it has some."""
+    schemas = (saving.MULTILABEL_CUT, saving.BANDS, saving.GROUPED_BANDS)
+    schema = next((one for one in schemas if saving.is_saved_as(path, one)), saving.CUT)
+    if schema not in (saving.MULTILABEL_CUT, saving.GROUPED_BANDS):
+        decision: Decision = Cut.load(path) if schema == saving.CUT else Bands.load(path)
         if by:
-            raise ValueError(f"{path} holds a single cut: leave out --by")
-        return
+            raise ValueError(f"{path} holds {schema.content}: leave out --by")
+        return decision
+    noun = "label" if schema == saving.MULTILABEL_CUT else "group"
     if not by:
+        raise ValueError(f"{path} holds {schema.content}: say with --by which column holds the {noun}")
+    found = MultilabelCut.load(path) if schema == saving.MULTILABEL_CUT else GroupedBands.load(path)
+    _require_names(found, path, len(by))
+    return found
+
+
+def _require_names(decision: MultilabelCut | GroupedBands, path: Path, columns: int) -> None:
+    """Raise unless labels, or groups, come from so many columns, and differ as text too: so files name them."""
+    names, noun, owner = _names(decision)
+    own = len(names[0]) if isinstance(names[0], tuple) else 1
+    if columns != own:
         raise ValueError(
-            f"{path} holds the cuts of {counted(len(cut), 'label')}: say with --by which column holds the label"
+            f"the {noun}s of {path} come from {counted(own, 'column')}, such as {names[0]!r}: say --by as often, in "
+            "the same order"
         )
-    columns = len(cut.labels[0]) if isinstance(cut.labels[0], tuple) else 1
-    if len(by) != columns:
-        raise ValueError(
-            f"the labels of {path} come from {counted(columns, 'column')}, such as {cut.labels[0]!r}: say --by as "
-            "often, in the same order"
-        )
-
-
-def positive_text(cut: Cut | MultilabelCut, asked: str | None) -> str | None:
-    """Which label in a file is positive: the one that was asked for, or the cut's own."""
-    return str(cut.pos_label) if asked is None and cut.pos_label is not None else asked
-
-
-def load_cut(path: Path) -> Cut:
-    """A saved cut of one label."""
-    if is_multilabel(path):
-        raise ValueError(f"{path} holds the cuts of many labels: say with --by which column holds the label")
-    return Cut.load(path)
-
-
-def load_label_cut(path: Path) -> MultilabelCut:
-    """A saved cut of many labels, which differ as text too: that is how files name them."""
-    if not is_multilabel(path):
-        raise ValueError(f"{path} holds a single cut: leave out --by")
-    cut, first = MultilabelCut.load(path), dict[str, Any]()
-    for label in cut.labels:
-        if (other := first.setdefault(str(label), label)) is not label:
+    first = dict[str, Any]()
+    for name in names:
+        if (other := first.setdefault(str(name), name)) is not name:
             raise ValueError(
-                f"the labels {other!r} and {label!r} of {path} are the same text, so that a file cannot name one of "
-                "them: apply the cut from Python"
+                f"the {noun}s {other!r} and {name!r} of {path} are the same text, so that a file cannot name one of "
+                f"them: apply the {owner} from Python"
             )
-    return cut

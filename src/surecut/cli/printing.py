@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from surecut._plurals import counted
 from surecut.constraints import listed
@@ -29,7 +30,8 @@ from surecut.metrics import CATALOGUE, NoTheoremError
 
 if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
-    from surecut.certificates.drift import DriftReport, LabelDrift
+    from surecut.certificates.drift import Change, DriftReport, LabelDrift
+    from surecut.certificates.zone_drift import BandsDrift
     from surecut.cli.files import Rows
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
@@ -77,9 +79,9 @@ def table(headings: Sequence[str], cells: Sequence[Sequence[str]], left: Sequenc
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for position, heading in enumerate(headings):
         justify: Any = "left" if position in left else "right"
-        made.add_column(heading, justify=justify, overflow="fold", no_wrap=position == 0 and len(headings) > 2)
+        made.add_column(Text(heading), justify=justify, overflow="fold", no_wrap=position == 0 and len(headings) > 2)
     for row in cells:
-        made.add_row(*(cell.replace("[", "\\[") for cell in row))
+        made.add_row(*map(Text, row))  # what stands in brackets is no markup
     out = console()
     if out.is_terminal:
         out.print(made)
@@ -131,7 +133,7 @@ def accepted(cut: Cut) -> str:
     return f"{weighed}{amount(cut.confusion.predicted_positives)} ({flagged}{there})"
 
 
-def rows(read: Rows, prior: float | None, constraint: list[str] | None, confidence: float | None) -> None:
+def rows(read: Rows, prior: float | None, constraint: Sequence[str] | None, confidence: float | None) -> None:
     """What was read, and for what it is tuned."""
     dropped = (
         f" ({counted(read.dropped, 'row')} without a value {'was' if read.dropped == 1 else 'were'} dropped)"
@@ -234,16 +236,8 @@ def labels(cut: MultilabelCut, most: int = 20, worst: int = 5) -> None:
 def drift(report: DriftReport) -> None:
     """What has changed since a cut was tuned."""
     cut, sure = report.cut, f"{100 * report.confidence:g} %"
-    whose = counted(report.then_rows, "reference row" if report.has_reference else "validation row")
-    line(f"{counted(report.rows, 'row')} at the cut {threshold(cut.threshold)}, beside {whose}\n")
-    cells = []
-    for name, change, shown in (("positive", report.prior, "{:.2%}"), (cut.metric.name, report.value, "{:.4f}")):
-        then, now = (
-            f"{shown.format(value)} ({shown.format(low)} to {shown.format(high)})"
-            for value, (low, high) in ((change.then, change.then_limits), (change.now, change.now_limits))
-        )
-        cells.append([name, then, now, change.direction if change.moved else "no sign"])
-    table(("", "then", "now", "verdict"), cells, left=(0, 1, 2, 3))
+    line(f"{counted(report.rows, 'row')} at the cut {threshold(cut.threshold)}, beside {rows_then(report)}\n")
+    changes({"positive": report.prior, cut.metric.name: report.value})
     line("")
     for constraint, value in report.constraints.items():
         line(f"{constraint}: it is {value:.4f} now")
@@ -259,8 +253,33 @@ def drift(report: DriftReport) -> None:
         line(f"There is a statistically significant change ({sure} confidence).", style="bold red")
     else:
         line(f"No sign of a change: chance alone can explain such differences ({sure} confidence).", style="bold green")
-        _suggest_reference(report)
-    line(_looks(report.looks))
+        suggest_reference(report)
+    line(looks_text(report.looks))
+
+
+def assumptions(listed: Iterable[str]) -> None:
+    """Under what a promise holds."""
+    line("\nIt holds if")
+    for assumption in listed:
+        line(f"- {assumption}")
+
+
+def rows_then(report: DriftReport | BandsDrift) -> str:
+    """With how many rows new ones were compared, and of which kind."""
+    return counted(report.then_rows, "reference row" if report.has_reference else "validation row")
+
+
+def changes(found: Mapping[str, Change]) -> None:
+    """What quantities were and are; the share of positives first, as a percentage."""
+    cells = []
+    for position, (name, change) in enumerate(found.items()):
+        shown = "{:.4f}" if position else "{:.2%}"
+        then, now = (
+            f"{shown.format(value)} ({shown.format(low)} to {shown.format(high)})"
+            for value, (low, high) in ((change.then, change.then_limits), (change.now, change.now_limits))
+        )
+        cells.append([name, then, now, change.direction if change.moved else "no sign"])
+    table(("", "then", "now", "verdict"), cells, left=(0, 1, 2, 3))
 
 
 def label_drift(report: LabelDrift, most: int = 20) -> None:
@@ -300,17 +319,17 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
     else:
         which = "any label" if checked == labels else f"the label{'s' if checked > 1 else ''} that could be checked"
         line(f"No sign of a change in {which} ({sure} confidence for all together).", style="bold green")
-        _suggest_reference(next(iter(report.reports.values())))
-    line(_looks(report.looks))
+        suggest_reference(next(iter(report.reports.values())))
+    line(looks_text(report.looks))
 
 
-def _suggest_reference(report: DriftReport) -> None:
+def suggest_reference(report: DriftReport | BandsDrift) -> None:
     """Say what would show smaller changes, where it was not given."""
     if not report.has_reference:
         line("Smaller changes are found with --reference FILE: the validation rows, or better held-out ones.")
 
 
-def _looks(looks: int) -> str:
+def looks_text(looks: int) -> str:
     """For how many looks the confidence is."""
     if looks > 1:
         return f"The confidence is that of {looks:,} looks together, each of which has an equal part of the error."

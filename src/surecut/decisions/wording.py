@@ -201,13 +201,19 @@ def conditions_text(bands: Bands) -> str:
         return ""
     listed = conditions_listed(bands)
     if bands.confidence is not None:
-        asked = {one.zone for one in bands.conditions}
-        empty = [zone for zone in sorted(asked) if not bands.confusion[zone].any()]
-        nothing = f"; nothing could be promised of {' and '.join(bands.zones[zone] for zone in empty)}" if empty else ""
-        return f"{listed} on new data ({100 * bands.confidence:.4g} % confidence){nothing}"
+        return "; ".join(
+            filter(None, [f"{listed} on new data ({100 * bands.confidence:.4g} % confidence)", unpromised_text(bands)])
+        )
     if not bands.failure_rates:
         return f"{listed} on these rows"
     return f"{listed} on these rows; on other rows not all hold in about {bands.failure_rates[-1]:.0%} of cases"
+
+
+def unpromised_text(bands: Bands) -> str:
+    """Write which zones are empty since nothing could be promised of them; empty where there are none."""
+    asked = {one.zone for one in bands.conditions} if bands.confidence is not None else set()
+    empty = [bands.zones[zone] for zone in sorted(asked) if not bands.confusion[zone].any()]
+    return f"nothing could be promised of {' and '.join(empty)}" if empty else ""
 
 
 def conditions_listed(bands: Bands) -> str:
