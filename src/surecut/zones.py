@@ -153,7 +153,9 @@ def parse_conditions(
         for one in _each(conditions):
             quantity, sense, level = _parts(one)
             _require_meant(quantity.name, sense, level, name, zones)
-            found.append(Condition(quantity, sense, level, list(zones).index(name)))
+            condition = Condition(quantity, sense, level, list(zones).index(name))
+            if condition not in found:
+                found.append(condition)
     for one, other in itertools.permutations(found, 2):
         is_pair = one.zone == other.zone and one.quantity == other.quantity
         if is_pair and one.sense == ">=" and other.sense == "<=" and one.level > other.level + TOLERANCE:

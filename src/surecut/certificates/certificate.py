@@ -47,7 +47,7 @@ class ConstraintPromise:
     labels: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        reaches = "at least" if ">=" in self.constraint else "at most"
+        reaches = "at least" if ">=" in self.constraint.partition(" in ")[0] else "at most"  # a zone has any name
         if self.holds:
             return f"{self.constraint} holds there, too, with this confidence: it is {reaches} {self.limit:.4f}."
         whose = ":"

@@ -179,7 +179,8 @@ def check_drift(
         Labels and scores of the new rows; or a `tally` of them.
     reference
         A tally of rows from the time of tuning, with which smaller changes are seen: best such that tuned nothing. The
-        tuning rows themselves will do; their value is corrected by the bootstrap, which is right for large samples.
+        tuning rows themselves will do for a cut; its value is corrected by the bootstrap, which is right for large
+        samples. They say no more of bands than the counts that bands remember.
     sample_weight
         Weights of the new rows, of which `weights` says what they mean.
     weights

@@ -210,7 +210,7 @@ class GroupedBands:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedBands):
             return NotImplemented
-        return self._fields() == other._fields()
+        return self.groups == other.groups and self.bands == other.bands
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
