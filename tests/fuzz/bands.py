@@ -21,7 +21,11 @@ from surecut.core.settings import using
 
 KINDS = ("conditions", "weights", "prior", "budget", "inside", "gains", "grades", "ratio", "cut")
 
-SMALL = {"sort_below": 0, "group": 2}
+SMALL = (
+    {"sort_below": 0, "group": 2, "first_bits": 2, "sorted_at_once": 0, "flat_share": 0},
+    {"sort_below": 0, "group": 2, "first_bits": 3, "sorted_at_once": 2, "parts": 4, "rows_per_part": 2, "block": 4},
+    {"sort_below": 0, "group": 2},
+)
 """Sizes at which a handful of rows goes through every part of the search."""
 
 REFUSED = ("distinct scores", "same score", "both classes", "no row is worth more than in")
@@ -244,8 +248,8 @@ def tuned(case: Case, path: int) -> Any:
         columns = {"y": case.y, "score": case.score} | ({} if weight is None else {"weight": weight})
         options = case.options | ({} if weight is None else {"weight": "weight"})
         return tune_bands_frame(pandas.DataFrame(columns), label="y", score="score", **options)
-    if path == 3:
-        with using(**SMALL):
+    if path >= 3:
+        with using(**SMALL[path - 3]):
             return tune_bands(case.y, case.score, sample_weight=weight, **case.options)
     return tune_bands(case.y, case.score, sample_weight=weight, **case.options)
 
@@ -262,7 +266,7 @@ def compared(kind: str, seeds: Iterable[int]) -> Counter[str]:
         rows = None if refused else Cumulated.of(case)
         expected = None if rows is None else oracle(case, rows)
         try:
-            bands = tuned(case, seed % 4)
+            bands = tuned(case, seed % 6)
         except ValueError as error:
             known = REFUSED if refused else () if expected is not None else IMPOSSIBLE
             if not any(text in str(error) for text in known):

@@ -148,13 +148,14 @@ def _certified(method: str, rng: np.random.Generator) -> tuple[bool, bool]:
     return bool(top.lower > truth), bool(top.upper < truth)
 
 
-def _gain(rng: np.random.Generator) -> tuple[bool, bool]:
+def _gain(rng: np.random.Generator) -> tuple[bool, bool] | None:
     bands = tune_bands(*normal_rows(rng, 300), gains={"no": (0, -3), "ask": -0.5, "yes": (-2, 1)})
     found = certify(bands, *normal_rows(rng, 200), confidence=1 - ERROR, held_out=True)
     assert bands.gains is not None
     zones = zones_in(bands, normal_above)
     truth = sum(n * zone.fp + p * zone.tp for (n, p), zone in zip(bands.gains.tolist(), zones, strict=True))
-    assert found.gain is not None
+    if found.gain is None:  # now and then rows in no order look sorted
+        return None
     return bool(found.gain.lower > truth), bool(found.gain.upper < truth)
 
 

@@ -199,8 +199,8 @@ def _require_possible(asked: Asked, by: Any, groups: Any) -> None:
         raise ValueError("by= says which label a row is of, and these are bands of one sample: leave it out")
     if groups is not None:
         raise ValueError(
-            "rows of one group are not independent, which the limits of bands need: leave out groups=, and keep one row "
-            "of each group"
+            "rows of one group are not independent, which the limits of bands need: leave out groups=, and keep one "
+            "row of each group"
         )
 
 

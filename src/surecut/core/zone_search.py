@@ -185,21 +185,24 @@ def best_edges(entries: Entries, task: ZoneTask, allowed: Allowed | None = None,
     Where `allowed` is given it stands for the conditions that bind one boundary alone. Where nothing is feasible the
     error says what would be, unless nobody is to `explain` it.
     """
-    search = _Search.of(entries, task, allowed)
+    search = ZoneSearch.of(entries, task, allowed)
     aim = task.aim
     edges = search.best_ratio(aim) if aim.metric is not None else search.best(aim.gains)
     if edges is None:
         raise infeasible(entries, task) if explain and allowed is None else InfeasibleError("no thresholds meet all")
-    if aim.errors is not None:  # as few rows as now between, and among these the fewest errors
-        between = search.inside(*edges[::-1])
-        share = QUANTITIES["share"]
-        fewest = Condition(share, "<=", min(1.0, float(share.evaluate(between))), zone=1)
-        edges = replace(search, inner=(*search.inner, fewest)).best(aim.errors) or edges
+    if aim.errors is not None:
+        edges = replace(search, inner=(*search.inner, fewest_between(search, edges))).best(aim.errors) or edges
     return edges
 
 
+def fewest_between(search: ZoneSearch, edges: Sequence[int]) -> Condition:
+    """The condition that no more rows are between the outer zones than there are between two edges."""
+    share = QUANTITIES["share"]
+    return Condition(share, "<=", min(1.0, float(share.evaluate(search.inside(*edges[::-1])))), zone=1)
+
+
 @dataclass(frozen=True, eq=False)
-class _Search:
+class ZoneSearch:
     """The edges of one sample, and what restricts their combinations."""
 
     edges: Confusion
@@ -207,18 +210,28 @@ class _Search:
     inner: tuple[Condition, ...]
 
     @classmethod
-    def of(cls, entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> _Search:
+    def of(cls, entries: Entries, task: ZoneTask, allowed: Allowed | None = None) -> ZoneSearch:
         edges = task.at_prior(entries.edges)
         if allowed is None:
             allowed = [_met(edges, task.at_cut(boundary)) for boundary in task.boundaries]
         return cls(edges, allowed, task.inner)
 
-    def best(self, gains: NDArray[np.float64], least: float | None = None) -> list[int] | None:
-        """The edges with the largest sum of gains per row, or the highest that gain at least so much."""
-        parts = []
+    def parts(self, gains: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """For each boundary, the lowest first, what rows gain by being above each edge; −inf where it may not be."""
+        found = []
         for boundary, mask in enumerate(self.allowed, 1):
             values = np.asarray(gain_at(gains, boundary).evaluate(self.edges), dtype=float)
-            parts.append(values if mask is None else np.where(mask, values, -np.inf))
+            found.append(values if mask is None else np.where(mask, values, -np.inf))
+        return found
+
+    def best(self, gains: NDArray[np.float64], least: float | None = None) -> list[int] | None:
+        """The edges with the largest sum of gains per row, or the highest that gain at least so much."""
+        found = self.best_and_least(gains, least)
+        return None if found is None else found[0]
+
+    def best_and_least(self, gains: NDArray[np.float64], least: float | None = None) -> tuple[list[int], float] | None:
+        """The same, and the least sum over boundaries that ties with it."""
+        parts = self.parts(gains)
         reach = [parts[0]]
         for boundary, part in enumerate(parts[1:], 2):
             reach.append(part + self._best_below(reach[-1], boundary - 1))
@@ -239,7 +252,7 @@ class _Search:
             edge = int(enough[0]) if len(enough) else int(values.argmax())
             chosen.append(edge)
             gained += float(parts[boundary - 1][edge])
-        return chosen[::-1]
+        return chosen[::-1], wanted
 
     def best_ratio(self, aim: Aim) -> list[int] | None:
         """The edges with the largest ratio, by a few sums of gains (Dinkelbach's method).
@@ -314,7 +327,7 @@ class _Search:
             return self._best_of_pairs(reach, zone)
         first, last = np.arange(len(reach)), np.full(len(reach), len(reach) - 1)
         for one in conditions:
-            amounts, total = self._amounts(one)
+            amounts, total = self.amounts(one)
             if not total > 0:
                 continue
             if one.sense == "<=":
@@ -322,9 +335,9 @@ class _Search:
                 last = np.minimum(last, end)
             else:
                 first = np.maximum(first, np.searchsorted(amounts, amounts + (one.level - TOLERANCE) * total))
-        return _largest_in(reach, first, last)
+        return largest_in(reach, first, last)
 
-    def _amounts(self, condition: Condition) -> tuple[NDArray[Any], float]:
+    def amounts(self, condition: Condition) -> tuple[NDArray[Any], float]:
         """How much of what a condition bounds is above each edge, and in all."""
         (of_tp, of_fp, _, _), (all_tp, all_fp, _, _) = _cells(condition.quantity)
         amounts = of_tp * self.edges.tp + of_fp * self.edges.fp
@@ -370,10 +383,10 @@ def _of_decided(weights: Sequence[float], zones: int) -> NDArray[np.float64]:
     return found
 
 
-def _largest_in(values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
+def largest_in(values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
     """The largest value in each window; −inf in empty ones. Of windows twice as long it takes one step more.
 
-    >>> _largest_in(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 2]), np.array([1, 2, 1])).tolist()
+    >>> largest_in(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 2]), np.array([1, 2, 1])).tolist()
     [3.0, 2.0, -inf]
     """
     length = last - first + 1
@@ -395,7 +408,7 @@ def infeasible(entries: Entries, task: ZoneTask) -> InfeasibleError:
         return replace(task, aim=aim, conditions=tuple(one for one in task.conditions if not some(one)))
 
     def is_met(one: ZoneTask) -> bool:
-        return _Search.of(entries, one).best(one.aim.gains) is not None
+        return ZoneSearch.of(entries, one).best(one.aim.gains) is not None
 
     for one in task.conditions:
         if not is_met(without(lambda other, one=one: other is not one)):  # type: ignore[misc]
@@ -420,7 +433,7 @@ def _attainable(entries: Entries, task: ZoneTask, condition: Condition) -> str:
 
     def meets(level: float) -> bool:
         tried = replace(task, aim=aim, conditions=(*others, replace(condition, level=level)))
-        return _Search.of(entries, tried).best(aim.gains) is not None
+        return ZoneSearch.of(entries, tried).best(aim.gains) is not None
 
     for _ in range(40):
         middle = (low + high) / 2

@@ -83,7 +83,7 @@ class Bands:
     metric: Metric | None = None
     conditions: tuple[Condition, ...] = ()
     confidence: float | None = None
-    failure_rates: tuple[float, ...] = ()
+    failure_rates: Sequence[float] = ()
     prior: float = math.nan
     prior_given: bool = False
     stability: tuple[Stability | None, ...] = ()

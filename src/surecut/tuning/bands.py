@@ -18,6 +18,7 @@ from surecut.constraints import InfeasibleError
 from surecut.core import rules
 from surecut.core.search import search
 from surecut.core.tally import ScoreTally
+from surecut.core.zone_bounds import search_zones
 from surecut.core.zone_search import Aim, ZoneTask, best_edges, rows_between
 from surecut.decisions.bands import Bands
 from surecut.metrics import LinearFractionalMetric, get_metric
@@ -339,6 +340,7 @@ def _exact(source: RowsToTune, request: BandsRequest) -> Bands:
     """The best bands of the rows."""
     task = request.task
     found = None if task.is_joint else _separate(source, task)
+    found = _together(source, task) if found is None else found
     if found is None:
         tally = source.tally()
         _require_scores(tally.entries, task)
@@ -412,6 +414,15 @@ def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] |
         return None
     _require_scores(entries, task)
     return entries, edges
+
+
+def _together(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
+    """The edges of boundaries that are found together, in entries of many scores; None where every one is needed."""
+    entries = source.count()
+    if entries.in_scores or not (source.refines and entries.totals.all()):
+        return None
+    found = search_zones(source, entries, task)
+    return None if found is None or len(found[0]) < len(task.names) else found
 
 
 def _require_scores(entries: Entries, task: ZoneTask) -> None:

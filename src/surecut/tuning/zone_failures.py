@@ -6,8 +6,10 @@ what new data are to these. So the estimate knows that thresholds were chosen wh
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -32,17 +34,55 @@ RESOLUTION = 256
 """Ranges of scores that are drawn, of about as many rows each."""
 
 
+class FailureRates(Sequence[float]):
+    """How often each condition fails, in their order, and how often any of them does.
+
+    The resamples take longer than to find the bands of many rows, so they are drawn when the rates are first asked for:
+    when bands are printed, saved or compared.
+    """
+
+    def __init__(self, compute: Callable[[], tuple[float, ...]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _rates(self) -> tuple[float, ...]:
+        return self._compute()
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[float, ...]: ...
+    def __getitem__(self, index: int | slice) -> float | tuple[float, ...]:
+        return self._rates[index]
+
+    def __len__(self) -> int:
+        return len(self._rates)
+
+    def __eq__(self, other: object) -> bool:
+        return self._rates == (other._rates if isinstance(other, FailureRates) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # it equals a tuple
+
+    def __repr__(self) -> str:
+        return repr(self._rates)
+
+
 def failure_rates(
     entries: Entries, task: ZoneTask, random_state: Any, thresholds: NDArray[np.float64] | None = None
-) -> tuple[float, ...]:
-    """How often each condition fails, in their order, and how often any of them does.
+) -> Sequence[float]:
+    """How often conditions fail.
 
     Of `thresholds` that were not chosen where a condition just holds, such as stable ones, it is how often the
     conditions fail on resamples.
     """
     if not task.conditions:
         return ()
-    coarse = _coarse(entries)
+    return FailureRates(partial(_rates, _coarse(entries), task, random_state, thresholds))
+
+
+def _rates(
+    coarse: Entries, task: ZoneTask, random_state: Any, thresholds: NDArray[np.float64] | None
+) -> tuple[float, ...]:
     random = np.random.default_rng(random_state)
     if thresholds is not None:
         failed = _at(coarse, task, random, thresholds)
