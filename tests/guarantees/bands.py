@@ -108,7 +108,7 @@ CONDITIONS = [
     )
     for population in POPULATIONS
     for name, options in OUTER.items()
-    for rows in (100, 400)
+    for rows in (100, 400, 800)
     if not (population == "no zone meets them" and name == "recall and fnr")
 ] + [
     Configuration(
