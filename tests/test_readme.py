@@ -18,13 +18,13 @@ def snippets() -> list[str]:
 
 def test_every_snippet_runs(snippets, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     names: dict[str, object] = {}
     for snippet in snippets:
         exec(compile(snippet, str(README), "exec"), names)
     printed = capsys.readouterr().out.splitlines()
     promises = re.findall(r"^print\(.*\)\s+# (.*)", "\n".join(snippets), flags=re.MULTILINE)
-    assert len(promises) == 2
+    assert len(promises) == 3
     for promised, line in zip(promises, printed, strict=True):
         pattern = ".*".join(re.escape(piece) for piece in promised.split("…"))
         assert re.match(pattern, line), f"the README promises {promised!r}, the snippet prints {line!r}"
