@@ -146,10 +146,10 @@ def parse_parts(
         name, sense, level, percent = match.groups()
         number = _number(level, constraint) / (100 if percent else 1)
         return find(name), sense.replace("≥", ">=").replace("≤", "<="), number
-    if isinstance(constraint, tuple) and len(constraint) == 2:
+    if isinstance(constraint, (tuple, list)) and len(constraint) == 2:
         quantity = find(constraint[0])
         return quantity, "<=" if isinstance(quantity, Rate) else ">=", _number(constraint[1], constraint)
-    if isinstance(constraint, tuple) and len(constraint) == 3 and constraint[1] in (">=", "<="):
+    if isinstance(constraint, (tuple, list)) and len(constraint) == 3 and constraint[1] in (">=", "<="):
         return find(constraint[0]), constraint[1], _number(constraint[2], constraint)
     raise ValueError(f"expected a constraint like ('precision', 0.9) or ('fpr', '<=', 0.1), got {constraint!r}")
 

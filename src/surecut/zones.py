@@ -164,18 +164,35 @@ def parse_conditions(
 
 
 def _require_meant(quantity: str, sense: str, level: float, name: str, zones: Sequence[str]) -> None:
-    """Raise where a rate of a cut is asked of a zone in which the same name says the opposite.
+    """Raise where a condition on an outer zone asks for rows that do not belong there.
 
-    A rule-out threshold of sensitivity 0.95 leaves 5 % of the positives in the lowest zone, not 95 %.
+    High scores speak for positives. So the highest zone is not asked for more negatives, nor the lowest one for more
+    positives; the rates of a cut say the opposite in a zone: a rule-out threshold of sensitivity 0.95 leaves 5 % of the
+    positives in the lowest zone, not 95 %.
     """
-    turned = {("recall", ">=", zones[0]): "fnr", ("specificity", ">=", zones[-1]): "fpr"}
-    meant = turned.get((quantity, sense, name))
-    if meant is not None and 0 < level <= 1:
-        rows = "positives" if meant == "fnr" else "negatives"
-        raise ValueError(
-            f"{quantity}{sense}{level:g} in {name!r} would put so many of the {rows} into this zone: for at most "
-            f"{1 - level:.6g} of them write {meant}<={1 - level:.6g}"
-        )
+    of_positives = {"ppv", "recall", "false_negative_rate", "false_omission_rate"}
+    asks_for_positives = (quantity in of_positives) == (sense == ">=")
+    if quantity == "share" or name not in (zones[0], zones[-1]) or asks_for_positives == (name == zones[-1]):
+        return
+    if (quantity, sense) in (("recall", "<="), ("specificity", "<=")):  # how much a zone may take
+        return
+    condition = f"{quantity}{sense}{level:.6g}"
+    turned = {("recall", ">="): "fnr", ("specificity", ">="): "fpr"}.get((quantity, sense))
+    other, option = (zones[0], "lower") if name == zones[-1] else (zones[-1], "upper")
+    if turned is not None:
+        rows = "positives" if turned == "fnr" else "negatives"
+        way_out = f"for at most {1 - level:.6g} of the {rows} there write {turned}<={1 - level:.6g}"
+    elif (quantity, sense) in (
+        ("ppv", ">="),
+        ("npv", ">="),
+        ("false_positive_rate", "<="),
+        ("false_negative_rate", "<="),
+    ):
+        way_out = f"for the zone {other!r} write {option}='{condition}'"
+    else:
+        way_out = f"did you mean {quantity}{'>=' if sense == '<=' else '<='}{level:.6g}?"
+    wrong = "negatives into the zone of the highest" if name == zones[-1] else "positives into the zone of the lowest"
+    raise ValueError(f"{condition} in {name!r} asks for more {wrong} scores: {way_out}")
 
 
 def _by_zone(given: Any, zones: Sequence[str], example: str) -> Mapping[str, Any]:

@@ -211,7 +211,8 @@ def test_an_empty_zone_is_not_known_and_breaks_no_condition():
     assert np.isnan(top.value)
     assert (top.lower, top.upper) == (0, 1)
     assert "ppv of yes is not known: no row here is in this zone" in str(found)
-    assert not any(one.holds for one in found.conditions)
+    assert all(one.holds for one in found.conditions)  # no score can be there
+    assert "ppv>=0.99 in 'yes' holds there, too: no score can be in this zone." in str(found)
 
 
 def test_weights_have_to_count_rows_to_certify(bands):
@@ -226,6 +227,9 @@ def test_weights_have_to_count_rows_to_certify(bands):
 
 def test_what_is_no_method_for_bands_is_refused(bands):
     y, score = drawn(300, seed=1)
+    with pytest.raises(ValueError, match="give both"):
+        certify(bands, y, score, weights="counts")
+    assert certify(bands, y, score, sample_weight=np.ones(300)).gain is not None
     for method in ("bootstrap", "theorem"):
         with pytest.raises(ValueError, match=f"method='{method}' is for cuts: bands are certified by method='holdout'"):
             certify(bands, y, score, method=method)

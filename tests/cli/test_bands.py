@@ -213,7 +213,7 @@ class TestTune:
             (["--gain", "yes: much"], '--gain must be "ZONE: IF NEGATIVE, IF POSITIVE"'),
             (["--gain", "yes: nan"], "must be finite"),
             (["--gain", "yes: 1", "--gain", "yes: 2"], "--gain is given twice for a zone"),
-            (["--gain", "no: -1, 1", "--gain", "yes: 1, -1"], "reverse --zones, or the pairs of --gain"),
+            (["--gain", "no: -1, 1", "--gain", "yes: 1, -1"], "reverse --zones, or reverse the pairs of --gain"),
             (["--zones", "no", *ASKED], "at least two zones are needed"),
             (["--zones", "no,no", *ASKED], "a name of its own"),
             (["--zones", "no,,yes", *ASKED], "--zones must be the names"),
@@ -267,7 +267,7 @@ class TestPrinting:
         assert "fails" not in printed
         assert "promised" not in printed
         printed = run("tune", file, "--upper", "ppv>=0.8", "--lower", "npv>=0.99", "--confidence", "0.9").stdout
-        assert "Nothing could be promised of no: no score is there." in printed
+        assert "Nothing could be promised of no: with more labels, or lower levels, it may be." in printed
 
     def test_an_empty_zone_has_no_start(self, terminal, capsys):
         bands_tables.bands(tune_bands([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], upper="ppv>=0.9", lower="npv>=0.9"))

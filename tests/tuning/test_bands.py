@@ -42,14 +42,23 @@ def drawn(size, seed=0, power=3):
         ({"gains": {"maybe": 1}}, "there is no zone 'maybe'"),
         ({"gains": {"yes": (1, 2, 3)}}, "must be a number, or a pair"),
         ({"gains": {"yes": np.inf}}, "must be finite"),
-        ({"zones": ("yes", "ask", "no"), "gains": GAINS}, "reverse zones=, or the pairs of gains="),
+        ({"zones": ("yes", "ask", "no"), "gains": GAINS}, "reverse zones=, or reverse the pairs of gains="),
         ({"gains": {"ask": (-1, -3), "yes": (1, -2)}}, "'yes' gains more than 'no' on negatives and less on positives"),
         ({"zones": "ab", "upper": "ppv>=0.9"}, "zones= must be the names of the zones"),
+        ({"zones": ("no", "error"), "upper": "ppv>=0.9"}, "a zone cannot be called 'error'"),
         ({"zones": ("a",), "upper": "ppv>=0.9"}, "at least two zones are needed, got 1"),
         ({"zones": ("a", "a"), "upper": "ppv>=0.9"}, "each zone needs a name of its own"),
         ({"zones": tuple("abcdefghi"), "gains": {"i": (-1, 1)}}, "9 zones need at least as many distinct scores, and"),
-        ({"lower": "sensitivity>=0.95"}, "recall>=0.95 in 'no' would put so many of the positives .* write fnr<=0.05"),
-        ({"upper": "specificity>=0.9"}, "specificity>=0.9 in 'yes' would put so many of the negatives .* fpr<=0.1"),
+        (
+            {"lower": "sensitivity>=0.95"},
+            "recall>=0.95 in 'no' asks for more positives .* at most 0.05 .* fnr<=0.05",
+        ),
+        ({"upper": "specificity>=0.9"}, "specificity>=0.9 in 'yes' asks for more negatives .* write fpr<=0.1"),
+        ({"lower": "fnr>=0.05"}, "into the zone of the lowest scores: did you mean false_negative_rate<=0.05"),
+        ({"upper": "ppv<=0.9"}, "into the zone of the highest scores: did you mean ppv>=0.9"),
+        ({"upper": "npv>=0.9"}, "for the zone 'no' write lower='npv>=0.9'"),
+        ({"lower": "ppv>=0.9"}, "for the zone 'yes' write upper='ppv>=0.9'"),
+        ({"upper": "fnr<=0.05"}, "for the zone 'no' write lower='false_negative_rate<=0.05'"),
         (
             {"gains": {"no": (0, -10), "yes": (-5, 0)}},
             "no row is worth more than in 'ask', and all rows would be there",
@@ -266,6 +275,5 @@ def test_youden_has_the_cut_of_balanced_accuracy_and_npv_is_that_of_rejected_row
     assert youden.value == pytest.approx(2 * tune_threshold(y, score, metric="am").value - 1)
     cut = tune_threshold(y, score, metric="npv", constraint="specificity>=0.5")
     assert cut.value == pytest.approx((~y[score < cut.threshold]).mean())
-    assert str(Youden().name) == "youden"
     assert NPV().evaluate(cut.confusion) == cut.value
     assert 2 * AM().evaluate(cut.confusion) - 1 == pytest.approx(Youden().evaluate(cut.confusion))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from surecut._plurals import counted
@@ -48,6 +49,8 @@ class ConstraintPromise:
 
     def __str__(self) -> str:
         reaches = "at least" if ">=" in self.constraint.partition(" in ")[0] else "at most"  # a zone has any name
+        if self.holds and math.isnan(self.value):
+            return f"{self.constraint} holds there, too: no score can be in this zone."
         if self.holds:
             return f"{self.constraint} holds there, too, with this confidence: it is {reaches} {self.limit:.4f}."
         whose = ":"

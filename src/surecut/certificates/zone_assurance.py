@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from surecut.core.candidates import Candidates
 
 
-def assured_edges(candidates: Candidates, task: ZoneTask, confidence: float, order: int = 0) -> tuple[list[int], bool]:
-    """The best edges that keep all conditions on new data, the lowest boundary first; whether a pilot chose them.
+def assured_edges(
+    candidates: Candidates, task: ZoneTask, confidence: float, order: int = 0
+) -> tuple[list[int], list[bool]]:
+    """The best edges that keep all conditions on new data, the lowest boundary first; whether a pilot chose each.
 
     `candidates` are the cuts of one sample in numbers of rows, `order` is a hash of the order of the rows.
     """
@@ -40,15 +42,13 @@ def assured_edges(candidates: Candidates, task: ZoneTask, confidence: float, ord
     parts = len(bound) + len(task.inner)
     each = 1 - (1 - confidence) / parts
     allowed: list[NDArray[np.bool_] | None] = [None for _ in task.boundaries]
-    chosen_by_pilot = False
+    by_pilot = [False for _ in task.boundaries]
     for boundary in bound:
-        mask, by_pilot = _at_boundary(candidates, task, boundary, each, order)
-        allowed[boundary - 1] = mask
-        chosen_by_pilot |= by_pilot
+        allowed[boundary - 1], by_pilot[boundary - 1] = _at_boundary(candidates, task, boundary, each, order)
     inner = [_bounded(one, candidates, task, 1 - each) for one in task.inner]
     bounded = replace(task, conditions=(*(one for one in task.conditions if one not in task.inner), *inner))
     try:
-        return best_edges(candidates.entries, bounded, allowed), chosen_by_pilot
+        return best_edges(candidates.entries, bounded, allowed), by_pilot
     except InfeasibleError:
         raise _none(candidates, task, bounded, allowed, confidence) from None
 
@@ -70,7 +70,7 @@ def _at_boundary(
         if not empty.any():
             whose = " and ".join(repr(task.names[zone]) for zone in sorted({one.zone for one in conditions}))
             raise InfeasibleError(f"{error} (zone {whose})") from None
-        return empty, True
+        return empty, False
     return allowed | empty, by_pilot
 
 

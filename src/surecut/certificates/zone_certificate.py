@@ -26,7 +26,7 @@ from surecut.certificates.clusters import NO_ORDER, bounded_mean_limits, is_sort
 from surecut.certificates.evidence import ROWS_AND_TALLY, Asked
 from surecut.certificates.held_out import require_valid_rows, worded_for
 from surecut.certificates.quantities import NestedShare, constraint_limit, uniform_constraint_limit
-from surecut.certificates.weights import require_whole
+from surecut.certificates.weights import require_both, require_whole, without_ones
 from surecut.constraints import Constraint
 from surecut.core.tally import ScoreTally
 from surecut.core.zone_search import named, zones_between
@@ -141,8 +141,10 @@ def bands_certificate(
     if tally is None:
         if y_true is None or y_score is None:
             raise ValueError(f"method={asked.method!r} needs rows: pass y_true and y_score, or a tally of them")
+        require_both(asked.weights, sample_weight is not None)
         if asked.missing == "drop":
             y_true, y_score, sample_weight = present_rows(y_true, y_score, sample_weight)
+        sample_weight = without_ones(sample_weight, len(y_score))
         pos_label = bands.positive_in(y_true, pos_label)
         tally = ScoreTally.from_scores(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
         if sample_weight is not None:
@@ -211,7 +213,9 @@ def _has_tuned(tally: ScoreTally, bands: Bands) -> bool:
         return bands.fingerprint == sample.fingerprint
     edges = [int(edge) for edge in tally.candidates.at(bands.thresholds)]
     counts = np.array([(zone.fp, zone.tp) for zone in zones_between(tally.confusion, edges)])
-    return bands.weighted == sample.weighted and bool(np.allclose(counts, bands.confusion, rtol=1e-9))
+    if bands.weighted != sample.weighted:  # a certificate that is refused too often is harmless
+        return True
+    return bool(np.allclose(counts, bands.confusion, rtol=1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +255,9 @@ class _ZoneEvidence:
         for one in bands.conditions:
             value = self.value(one.zone, one.quantity.name)
             each = self.asked.error / len(bands.conditions)
-            limit = one.level if is_assured else self.limit(one.zone, one.quantity.name, one.sense, each)
+            is_impossible = not self.bands.may_hold_scores(one.zone)  # such a zone breaks no condition
+            is_known = is_assured or (is_impossible and math.isnan(value))
+            limit = one.level if is_known else self.limit(one.zone, one.quantity.name, one.sense, each)
             found.append(ConstraintPromise(named(one, bands.zones), value, limit, bool(one.allows(limit))))
         return found
 

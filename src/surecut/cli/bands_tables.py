@@ -101,7 +101,7 @@ def conditions(found: Bands) -> None:
         line(f"\nConditions that hold on new rows, all at once, with {100 * found.confidence:g} % confidence:")
         table(("condition", "here"), here)
         if unpromised := unpromised_text(found):
-            line(f"\n{capitalized(unpromised)}: no score is there.")
+            line(f"\n{capitalized(unpromised)}: with more labels, or lower levels, it may be.")
         return
     line("\nConditions on these rows, and how often they fail on other rows (by resampling):")
     rates = [f"{rate:.0%}" for rate in found.failure_rates] or ["–"] * len(here)

@@ -162,18 +162,13 @@ def rows_between(entries: Entries, edges: Sequence[int]) -> NDArray[Any]:
     return -np.diff(np.stack(entries.accepted_at(np.array(ends), 0), axis=1), axis=0)
 
 
-def zones_at(entries: Entries, task: ZoneTask, edges: Sequence[int]) -> list[Confusion]:
-    """What is inside each zone between some edges, at the prior of the task, the lowest zone first."""
-    return zones_between(task.at_prior(entries.edges), edges)
-
-
 def zones_between(cuts: Confusion, edges: Sequence[int]) -> list[Confusion]:
     """What is inside each zone between some of the cuts of one sample, the lowest zone first."""
     ends = [len(cuts.tp) - 1, *edges, 0]
-    return [_inside(cuts, high, low) for low, high in itertools.pairwise(ends)]
+    return [zone_of(cuts, high, low) for low, high in itertools.pairwise(ends)]
 
 
-def _inside(cuts: Confusion, high: Any, low: Any) -> Confusion:
+def zone_of(cuts: Confusion, high: Any, low: Any) -> Confusion:
     """What is between two cuts, the first of which is the higher one."""
     tp, fp = cuts.tp[low] - cuts.tp[high], cuts.fp[low] - cuts.fp[high]
     return Confusion(tp=tp, fp=fp, fn=cuts.positives[0] - tp, tn=cuts.negatives[0] - fp)
@@ -305,7 +300,7 @@ class ZoneSearch:
 
     def inside(self, high: Any, low: Any) -> Confusion:
         """What is between two edges, the first of which is the higher one."""
-        return _inside(self.edges, high, low)
+        return zone_of(self.edges, high, low)
 
     def _conditions(self, zone: int) -> list[Condition]:
         return [one for one in self.inner if one.zone == zone]

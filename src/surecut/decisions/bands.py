@@ -53,8 +53,8 @@ class Bands:
         only.
     failure_rates
         Where nothing is promised: how often each condition fails on other rows than those that bands were tuned on,
-        estimated by resampling, in the order of `conditions`; last, how often any of them does. Empty where there are
-        no conditions, or they are promised.
+        estimated from the counts of the zones, in the order of `conditions`; last, how often any of them does. Empty
+        where there are no conditions, or they are promised.
     prior
         The share of positives at which zones were evaluated: that of the validation rows, unless `prior_given`.
     stability
@@ -83,7 +83,7 @@ class Bands:
     metric: Metric | None = None
     conditions: tuple[Condition, ...] = ()
     confidence: float | None = None
-    failure_rates: Sequence[float] = ()
+    failure_rates: tuple[float, ...] = ()
     prior: float = math.nan
     prior_given: bool = False
     stability: tuple[Stability | None, ...] = ()
@@ -101,6 +101,17 @@ class Bands:
         if not self.prior_given:
             return counts
         return np.asarray(counts / counts.sum(axis=0) * (1 - self.prior, self.prior))
+
+    def may_hold_scores(self, zone: int) -> bool:
+        """Whether any score is in a zone: none is between two thresholds that are equal, and none above +inf.
+
+        >>> from surecut import tune_bands
+        >>> bands = tune_bands([0, 1, 0, 1], [0.4, 0.3, 0.2, 0.1], upper="ppv>=0.9")
+        >>> [bands.may_hold_scores(zone) for zone in range(3)]
+        [True, False, False]
+        """
+        ends = [-math.inf, *self.thresholds.tolist(), math.inf]
+        return bool(ends[zone] < ends[zone + 1])
 
     @property
     def rows(self) -> int:

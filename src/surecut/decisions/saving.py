@@ -94,8 +94,8 @@ CUT = Schema("surecut/cut", 6, "cut", "a single cut", "Cut")
 MULTILABEL_CUT = Schema(
     "surecut/multilabel-cut", 6, "multilabel cut", "the cuts of many labels", "MultilabelCut", table="per_label"
 )
-BANDS = Schema("surecut/bands", 1, "bands", "the thresholds between zones of one score", "Bands")
-GROUPED_BANDS = Schema("surecut/grouped-bands", 1, "grouped bands", "the bands of groups", "GroupedBands")
+BANDS = Schema("surecut/bands", 1, "bands file", "the thresholds between zones of one score", "Bands")
+GROUPED_BANDS = Schema("surecut/grouped-bands", 1, "file of grouped bands", "the bands of groups", "GroupedBands")
 SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT, BANDS, GROUPED_BANDS)}
 
 

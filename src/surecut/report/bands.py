@@ -16,6 +16,7 @@ from surecut.certificates.bands import curve_band
 from surecut.constraints import TOLERANCE
 from surecut.core.rules import TIE
 from surecut.core.tally import CoarseTally, ScoreTally
+from surecut.core.zone_search import Aim
 from surecut.decisions.wording import between, conditions_text, label_text
 from surecut.metrics import NOISE, get_metric
 from surecut.report.histogram import HistogramDict, histogram, score_range
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.decisions.bands import Bands
-
-ERROR, DECISION = -10.0, -1.0
-"""Where no gains were given, what the page starts with: of an error in an outer zone, and of any row between them."""
 
 LIMIT_DIGITS = 6
 """Decimals of limits, which are rounded outward."""
@@ -188,13 +186,10 @@ def summarize_bands(
 
 
 def _starting_gains(bands: Bands) -> NDArray[np.float64]:
-    """The gains of the bands; where conditions alone were given, those that a person may start from."""
+    """The gains of the bands; where conditions alone were given, those that mean as much."""
     if bands.gains is not None:
         return bands.gains
-    gains = np.zeros((len(bands.zones), 2))
-    gains[1:-1] = DECISION
-    gains[0, 1] = gains[-1, 0] = ERROR
-    return gains
+    return Aim.of_conditions(len(bands.zones), bands.conditions).gains
 
 
 def _limits(tally: Tallied, prior: float | None, confusion: Confusion, confidence: float) -> dict[str, BandDict]:

@@ -50,7 +50,7 @@ class UnpredictedRows:
                 if value != "error":
                     require_zone(value, decision.zones, option, "error")
             return cls(missing, unknown, decision.zones)
-        missing, unknown = missing or "negative", unknown or "negative"
+        missing, unknown = ("negative" if one is None else one for one in (missing, unknown))
         check_missing(missing, "negative", "error")
         check_unknown(unknown, "negative", "error")
         return cls(missing, unknown)

@@ -109,8 +109,8 @@ class BandsRequest:
             raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
         if confidence is not None and stable:
             raise ValueError(
-                "confidence= chooses thresholds from a pilot sample of the rows: leave out stable=True, or certify the "
-                "stable bands on held-out rows"
+                "confidence= chooses thresholds by tests of its own: leave out stable=True, or certify the stable bands on "
+                "held-out rows"
             )
         if by and prior is not None:
             raise ValueError("prior= is for one sample: groups have class balances of their own; tune each by itself")
@@ -156,6 +156,10 @@ def _checked_names(zones: Sequence[str]) -> tuple[str, ...]:
     if isinstance(zones, str) or not all(isinstance(zone, str) and zone for zone in zones):
         raise ValueError(f"zones= must be the names of the zones, from the lowest score to the highest, got {zones!r}")
     names = tuple(map(str, zones))
+    if "error" in names:
+        raise ValueError(
+            "a zone cannot be called 'error', which is what options such as missing='error' mean: rename it"
+        )
     if len(names) < 2:
         raise ValueError(f"at least two zones are needed, got {len(names)}")
     if len(set(names)) < len(names):
@@ -181,8 +185,8 @@ def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
         if high[0] > low[0] and high[1] < low[1]:
             raise ValueError(
                 f"zones are named from the lowest score to the highest, and {above!r} gains more than {below!r} on "
-                "negatives and less on positives: reverse zones=, or the pairs of gains=, which are (if negative, if "
-                "positive)"
+                "negatives and less on positives: write costs as negative gains, reverse zones=, or reverse the pairs "
+                "of gains=, which are (if negative, if positive)"
             )
     return gains
 
@@ -258,7 +262,7 @@ def tune_bands(
     stable
         Whether thresholds are for new rows, as in `tune_threshold`: settled by resamples and a calibrated model.
     random_state
-        The seed of the resamples.
+        The seed of random numbers: of the resamples of stable bands, and of `Bands.failure_rates`.
 
     Returns
     -------
@@ -344,8 +348,13 @@ def _exact(source: RowsToTune, request: BandsRequest) -> Bands:
     if found is None:
         tally = source.tally()
         _require_scores(tally.entries, task)
-        return bands_at(tally.entries, best_edges(tally.entries, task), request, tally.dtype, tally.sample)
-    return bands_at(*found, request, source.dtype, source.sample)
+        found = tally.entries, best_edges(tally.entries, task)
+    return _with_failure_rates(bands_at(*found, request, source.dtype, source.sample), request)
+
+
+def _with_failure_rates(bands: Bands, request: BandsRequest) -> Bands:
+    rates = failure_rates(bands.confusion, bands.rows, request.task, request.random_state)
+    return replace(bands, failure_rates=rates)
 
 
 def _promised(source: RowsToTune, request: BandsRequest) -> Bands:
@@ -358,10 +367,10 @@ def _promised(source: RowsToTune, request: BandsRequest) -> Bands:
     _require_scores(counts.entries, task)
     edges, by_pilot = assured_edges(counts.candidates, task, request.confidence, rows.order)
     bands = bands_at(counts.entries, edges, request, counts.dtype, rows.sample)
-    if by_pilot:  # the promise is of the scores that the pilot chose
-        inside = (bands.thresholds > -np.inf) & (bands.thresholds < np.inf)
-        bands = replace(bands, thresholds=np.where(inside, bands.intervals[:, 1], bands.thresholds))
-    return bands
+    inside = (bands.thresholds > -np.inf) & (bands.thresholds < np.inf)
+    at_score = np.array(by_pilot) & inside  # there the promise is of the score that the pilot chose
+    thresholds = np.where(at_score, bands.intervals[:, 1], bands.thresholds)
+    return replace(bands, thresholds=np.maximum.accumulate(thresholds))  # another one in the same interval may be lower
 
 
 def _stable(source: RowsToTune, request: BandsRequest) -> Bands:
@@ -382,11 +391,9 @@ def _stable(source: RowsToTune, request: BandsRequest) -> Bands:
         groups[crossed[0]] += groups.pop(crossed[0] + 1)
     numbers = [i for i, group in enumerate(groups) for _ in group]
     every = [settled[i] for i in numbers]
-    entries = every[0].curve.entries
-    _require_scores(entries, task)
+    _require_scores(every[0].curve.entries, task)
     bands = _bands([placed[i] for i in numbers], request, source.sample)
-    rates = failure_rates(entries, task, request.random_state, bands.thresholds)
-    return replace(bands, failure_rates=rates, stability=tuple(one.stability for one in every))
+    return _with_failure_rates(replace(bands, stability=tuple(one.stability for one in every)), request)
 
 
 def _separate(source: RowsToTune, task: ZoneTask) -> tuple[Entries, list[int]] | None:
@@ -445,8 +452,7 @@ def bands_at(
 ) -> Bands:
     """The bands at some edges of the entries of one sample, the lowest boundary first."""
     bands = _bands([rules.placed_one(entries, edge, dtype) for edge in edges], request, sample)
-    rates = failure_rates(entries, request.task, request.random_state) if request.confidence is None else ()
-    return replace(bands, confusion=rows_between(entries, edges), failure_rates=rates)
+    return replace(bands, confusion=rows_between(entries, edges))
 
 
 def _bands(placed: Sequence[Placed], request: BandsRequest, sample: Sample) -> Bands:

@@ -61,10 +61,11 @@ def tune_bands_frame(
         As in `tune_frame`.
     by
         Names of columns that group the rows: each group has the same zones and thresholds of its own. A confidence is
-        that of the conditions of all groups together, and a prior is refused.
+        that of the conditions of all groups together, and a prior is refused. Each group needs rows of both classes,
+        and as many distinct scores as there are zones.
     upper, lower, conditions, gains, zones, metric, weights, pos_label, confidence, prior, stable, random_state
-        As in `tune_bands`. Rows of very many distinct scores need to fit in memory where thresholds have to be found
-        together: where they cross, where a condition is on a zone between two others, and with `metric`.
+        As in `tune_bands`. Distinct scores have to fit in memory with `metric`, and with a condition on the PPV or NPV
+        of a zone between two others.
 
     Returns
     -------
