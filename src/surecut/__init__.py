@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.certificates.drift import DriftReport, check_drift
-    from surecut.certificates.zone_certificate import BandsCertificate, ZoneLimit
+    from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate, ZoneLimit
     from surecut.certificates.zone_drift import BandsDrift
     from surecut.classifier.plug_in import PlugInClassifier
     from surecut.confusion import Confusion
@@ -46,6 +46,7 @@ _HOME = {
     "Cut": "surecut.decisions.cut",
     "DriftReport": "surecut.certificates.drift",
     "GroupedBands": "surecut.decisions.grouped_bands",
+    "GroupsCertificate": "surecut.certificates.zone_certificate",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
     "LabelStability": "surecut.decisions.stability",
@@ -87,6 +88,7 @@ __all__ = [
     "Cut",
     "DriftReport",
     "GroupedBands",
+    "GroupsCertificate",
     "Hull",
     "InfeasibleError",
     "LabelStability",

@@ -241,10 +241,29 @@ def test_what_is_no_method_for_bands_is_refused(bands):
         certify(bands, y, score, tally=ScoreTally.from_scores(y, score))
     with pytest.raises(ValueError, match="needs rows"):
         certify(bands)
-    with pytest.raises(TypeError, match=r"certify the bands of each group by themselves: certify\(bands\[group\]"):
+    with pytest.raises(ValueError, match="need the rows themselves and their groups: pass y_true, y_score and by="):
         certify(GroupedBands(("a",), (bands,)), y, score)
     with pytest.raises(ValueError, match=r"has the prior 0\.2 given"):
         certify(bands, tally=ScoreTally.from_scores(y, score).with_prior(0.2))
+
+
+def test_groups_are_certified_all_at_once(bands):
+    both = GroupedBands(("a", "b"), (bands, tune_bands(*drawn(400, seed=7), upper="ppv>=0.8", gains=GAINS)))
+    (y, score), (other_y, other_score) = drawn(300, seed=1), drawn(200, seed=2)
+    order = np.random.default_rng(0).permutation(500)
+    rows = (np.concatenate(one)[order] for one in ((y, other_y), (score, other_score)))
+    by = np.repeat(["a", "b"], [300, 200])[order]
+    found = certify(both, *rows, by=by, confidence=0.9)
+    assert found.confidence == 0.9
+    alone = certify(bands, y, score, confidence=0.95)
+    assert found.certificates["a"].confidence == pytest.approx(0.95)
+    for one, other in zip(found.certificates["a"].zones, alone.zones, strict=True):
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), nan_ok=True)
+    assert str(found).startswith("a: On new rows, each with 95 % confidence, from 300 rows:")
+    with pytest.raises(ValueError, match="there are no rows of the group 'b': give rows of every group"):
+        certify(both, y, score, by=["a"] * 300)
+    with pytest.raises(ValueError, match="300 rows are of a group that has no bands"):
+        certify(both, y, score, by=["c"] * 300)
 
 
 def test_a_certificate_prints_a_line_for_each_quantity(bands):

@@ -25,7 +25,12 @@ from surecut.certificates.promises import bootstrap_promises, holdout_promises, 
 from surecut.certificates.theorem import theorem_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.certificates.weights import check_weights
-from surecut.certificates.zone_certificate import BandsCertificate, bands_certificate
+from surecut.certificates.zone_certificate import (
+    BandsCertificate,
+    GroupsCertificate,
+    bands_certificate,
+    groups_certificate,
+)
 from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.grouped_bands import GroupedBands
@@ -73,6 +78,10 @@ class CertifyOptions(TypedDict, total=False):
 
 @overload
 def certify(
+    cut: GroupedBands, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
+) -> GroupsCertificate: ...
+@overload
+def certify(
     cut: Bands, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
 ) -> BandsCertificate: ...
 @overload
@@ -80,7 +89,7 @@ def certify(
     cut: Cut | MultilabelCut, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
 ) -> Certificate: ...
 def certify(
-    cut: Cut | MultilabelCut | Bands,
+    cut: Cut | MultilabelCut | Bands | GroupedBands,
     y_true: Any = None,
     y_score: Any = None,
     *,
@@ -97,7 +106,7 @@ def certify(
     resamples: int = 2000,
     random_state: Any = 0,
     progress: bool | None = None,
-) -> Certificate | BandsCertificate:
+) -> Certificate | BandsCertificate | GroupsCertificate:
     """Limits for a cut's value on new rows; for bands, of what is in each zone.
 
     Parameters
@@ -109,7 +118,8 @@ def certify(
         Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none. Of
         many labels: matrices, dense or sparse; columns, with `by`; or a list of the labels' tallies.
     by
-        Of a long table, where each row has one of the cut's labels: that label of each row.
+        Of a long table, where each row has one of the cut's labels: that label of each row. Of bands of groups: the
+        group of each row.
     sample_weight
         Weights of the rows, of which `weights` says what they mean.
     weights
@@ -155,6 +165,9 @@ def certify(
     asked = Asked(confidence, method, weights, held_out, missing, resamples, random_state, progress)
     rows: dict[str, Any] = {"tally": tally, "by": by, "sample_weight": sample_weight, "groups": groups}
     found: Certificate | BandsCertificate
+    if isinstance(cut, GroupedBands):
+        check_promise(confidence, method, weights, held_out)
+        return groups_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if isinstance(cut, Bands):
         check_promise(confidence, method, weights, held_out)
         found = bands_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
@@ -171,11 +184,7 @@ def certificate(
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
     if not isinstance(cut, (Cut, MultilabelCut)):
-        other = "; certify the bands of each group by themselves: certify(bands[group], ...)"
-        raise TypeError(
-            f"certify(cut, y_true, y_score) needs a cut or bands first, got {type(cut).__name__}"
-            f"{other if isinstance(cut, GroupedBands) else ''}"
-        )
+        raise TypeError(f"certify(cut, y_true, y_score) needs a cut or bands first, got {type(cut).__name__}")
     check_promise(asked.confidence, asked.method, asked.weights, asked.held_out, rows.get("groups") is not None)
     evidence = evidence_of(cut, asked, y_true, y_score, **rows)
     certified, promised = METHODS[asked.method]

@@ -215,7 +215,8 @@ def check_drift(
     """
     if not isinstance(cut, (Cut, Bands)):
         raise TypeError(
-            f"check_drift(cut, y_true, y_score) needs a cut of one label, or bands, first, got {type(cut).__name__}"
+            f"check_drift(cut, y_true, y_score) needs a cut of one label, or bands, first, got {type(cut).__name__}; "
+            "check many labels, or groups, one by one: check_drift(cut[label], ...)"
         )
     check_watch(confidence, weights, looks)
     check_missing(missing, "error", "drop")

@@ -11,12 +11,12 @@ any rows, also for those that did, since its limits hold for all thresholds at o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import check_missing
+from surecut._inputs import check_missing, in_brief, require_same_length
 from surecut._labels import as_labels
 from surecut._matrices import present_rows
 from surecut._plurals import counted
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from surecut.confusion import Confusion
     from surecut.decisions.bands import Bands
+    from surecut.decisions.grouped_bands import GroupedBands
 
 METHODS = ("holdout", "uniform")
 
@@ -120,6 +121,55 @@ class BandsCertificate:
         facts += [("" if number else "conditions", str(one)) for number, one in enumerate(self.conditions)]
         facts += [("" if number else "it holds if", assumption) for number, assumption in enumerate(self.assumptions)]
         return card(f"Bands on new rows, {100 * self.confidence:.4g} % confidence", facts)
+
+
+@dataclass(frozen=True)
+class GroupsCertificate:
+    """The certificate of each group's bands; what is said of all groups holds at once, with the confidence.
+
+    Attributes
+    ----------
+    certificates
+        By group, each at the confidence of 1 − (1 − `confidence`) / groups.
+    confidence
+        That of all groups together.
+    """
+
+    certificates: dict[Any, BandsCertificate]
+    confidence: float
+
+    def __str__(self) -> str:
+        return "\n".join(f"{group}: {one}" for group, one in self.certificates.items())
+
+
+def groups_certificate(
+    bands: GroupedBands, asked: Asked, y_true: Any, y_score: Any, *, by: Any, **rows: Any
+) -> GroupsCertificate:
+    """The same for bands of groups, from rows of all of them; `by` holds the group of each row."""
+    if by is None or y_true is None or y_score is None or rows.get("tally") is not None:
+        raise ValueError("bands of groups need the rows themselves and their groups: pass y_true, y_score and by=")
+    weight = rows.pop("sample_weight", None)
+    if asked.missing == "drop":
+        y_true, y_score, weight, by = present_rows(y_true, y_score, weight, by)
+    number = bands.numbers(by)
+    columns = [np.asarray(one) for one in (y_true, y_score)]
+    require_same_length(y_true=columns[0], y_score=columns[1], by=number)
+    if (number < 0).any():
+        raise ValueError(f"{int((number < 0).sum()):,} rows are of a group that has no bands: leave these rows out")
+    each = replace(asked, confidence=bands.each_confidence(asked.confidence))
+    found = {}
+    for position, group in enumerate(bands):
+        own = number == position
+        if not own.any():
+            raise ValueError(f"there are no rows of the group {in_brief(repr(group))}: give rows of every group")
+        weights = None if weight is None else np.asarray(weight)[own]
+        try:
+            found[group] = bands_certificate(
+                bands[group], each, *(one[own] for one in columns), sample_weight=weights, **rows
+            )
+        except ValueError as error:
+            raise ValueError(f"group {in_brief(repr(group))}: {error}") from None
+    return GroupsCertificate(found, asked.confidence)
 
 
 def bands_certificate(

@@ -8,11 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from surecut._inputs import in_brief
 from surecut._plurals import counted
-from surecut.certificates.certifying import certify
 from surecut.certificates.drift import check_drift
 from surecut.cli import bands_tables
 from surecut.cli.commands import LIKELY, columns_of, row_labels, tally_at
@@ -24,7 +21,6 @@ from surecut.tuning.bands import TRIAGE, BandsRequest
 from surecut.tuning.bands_frame import tune_bands_table
 
 if TYPE_CHECKING:
-    from surecut.certificates.zone_certificate import BandsCertificate
     from surecut.certificates.zone_drift import BandsDrift
     from surecut.cli.files import Rows
     from surecut.decisions.grouped_bands import GroupedBands
@@ -166,14 +162,6 @@ def tuned_bands(rows: Rows, request: BandsRequest, has_page: bool) -> TunedBands
 
 
 @dataclass(frozen=True)
-class GroupsCertificate:
-    """The certificate of each group's bands, all of them together with the confidence."""
-
-    certificates: dict[Any, BandsCertificate]
-    confidence: float
-
-
-@dataclass(frozen=True)
 class GroupsDrift:
     """What has changed in each group since its bands were tuned: the attributes are those of `LabelDrift`."""
 
@@ -194,39 +182,17 @@ class GroupsDrift:
         return tuple(dict.fromkeys(itertools.chain.from_iterable(one.broken for one in self.reports.values())))
 
 
-def each_confidence(bands: GroupedBands, confidence: float) -> float:
-    """The confidence of one group, where groups share the error."""
-    return 1 - (1 - confidence) / len(bands)
+def groups_of_rows(found: Arrays, bands: GroupedBands, file: str, hint: str = "") -> Any:
+    """The group of each row of a file."""
+    columns = len(bands.groups[0]) if isinstance(bands.groups[0], tuple) else 1
+    return row_labels(found, bands, columns, file=file, hint=hint)
 
 
 def rows_of_groups(found: Arrays, bands: GroupedBands, file: str, hint: str = "") -> Iterator[tuple[Any, Arrays]]:
     """Each group of bands with its rows, which may be none."""
-    position = {group: i for i, group in enumerate(bands)}
-    columns = len(bands.groups[0]) if isinstance(bands.groups[0], tuple) else 1
-    numbers = np.array([position[group] for group in row_labels(found, bands, columns, file=file, hint=hint)])
-    for group, number in position.items():
+    numbers = bands.numbers(groups_of_rows(found, bands, file, hint))
+    for number, group in enumerate(bands):
         yield group, found.where(numbers == number)
-
-
-def certified_groups(
-    found: Arrays, bands: GroupedBands, file: str, *, confidence: float, groups: Any, **options: Any
-) -> GroupsCertificate:
-    """The certificate of each group, from rows of all of them; `groups` are clusters of rows, which bands refuse."""
-    certificates = {}
-    for group, rows in rows_of_groups(found, bands, file):
-        if not len(rows.scores):
-            raise ValueError(f"{file} has no rows of the group {in_brief(repr(group))}: give rows of every group")
-        with _of_group(group):
-            certificates[group] = certify(
-                bands[group],
-                rows.is_positive,
-                rows.scores,
-                sample_weight=rows.weights,
-                groups=groups,
-                confidence=each_confidence(bands, confidence),
-                **options,
-            )
-    return GroupsCertificate(certificates, confidence)
 
 
 def checked_groups(
@@ -244,7 +210,7 @@ def checked_groups(
 
     Groups without rows are not checked, or are an error.
     """
-    each, hint = each_confidence(bands, confidence), "; --unknown drop leaves them out"
+    each, hint = bands.each_confidence(confidence), "; --unknown drop leaves them out"
     before = {} if then is None else dict(rows_of_groups(then, bands, files[1], hint))
     reports, not_checked = {}, {}
     for group, rows in rows_of_groups(now, bands, files[0], hint):

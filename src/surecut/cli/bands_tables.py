@@ -38,9 +38,9 @@ from surecut.decisions.wording import (
 from surecut.zones import QUANTITIES
 
 if TYPE_CHECKING:
-    from surecut.certificates.zone_certificate import BandsCertificate, ZoneLimit
+    from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate, ZoneLimit
     from surecut.certificates.zone_drift import BandsDrift
-    from surecut.cli.bands import GroupsCertificate, GroupsDrift
+    from surecut.cli.bands import GroupsDrift
     from surecut.decisions.bands import Bands
     from surecut.decisions.grouped_bands import GroupedBands
 

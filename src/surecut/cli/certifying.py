@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
-from surecut.certificates.zone_certificate import BandsCertificate
+from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate
 from surecut.cli import bands_tables, printing
-from surecut.cli.bands import GroupsCertificate, certified_groups
+from surecut.cli.bands import groups_of_rows
 from surecut.cli.commands import row_groups, row_labels, tally_to_certify
 from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
@@ -39,7 +39,8 @@ def certified(
     rows = read.arrays()
     options |= {"method": method, "groups": row_groups(rows) if has_clusters else None}
     if isinstance(decision, GroupedBands):
-        return certified_groups(rows, decision, file, **options)
+        by = groups_of_rows(rows, decision, file)
+        return certify(decision, rows.is_positive, rows.scores, by=by, sample_weight=rows.weights, **options)
     by = row_labels(rows, decision, labels, file=file) if isinstance(decision, MultilabelCut) else None
     return certify(decision, rows.is_positive, rows.scores, by=by, sample_weight=rows.weights, **options)
 

@@ -69,6 +69,19 @@ class GroupedBands:
         each = self.bands[0].confidence
         return None if each is None else 1 - len(self) * (1 - each)
 
+    def each_confidence(self, confidence: float) -> float:
+        """The confidence of what is promised of one group, where that is promised of all groups at once.
+
+        >>> bands = GroupedBands(("a", "b"), ())
+        >>> round(bands.each_confidence(0.9), 12)
+        0.95
+        """
+        return 1 - (1 - confidence) / len(self)
+
+    def numbers(self, groups: Sequence[Any]) -> NDArray[np.int64]:
+        """Which group each row is of, by its position; −1 where it has no bands."""
+        return np.array([self._position.get(key, -1) for key in _as_keys(groups)], dtype=np.int64)
+
     @property
     def weighted(self) -> bool:
         """Whether the validation rows had weights."""
@@ -114,13 +127,12 @@ class GroupedBands:
 
         `as_numbers` and `missing` are those of `Bands.predict`.
         """
-        column, keys = as_scores(scores, name="scores", may_be_empty=True), _as_keys(groups)
-        require_same_length(scores=column, groups=keys)
+        column, number = as_scores(scores, name="scores", may_be_empty=True), self.numbers(groups)
+        require_same_length(scores=column, groups=number)
         if unknown != "error":
             require_zone(unknown, self.zones, "unknown", "error")
-        number = np.array([self._position.get(key, -1) for key in keys], dtype=np.int64)
-        if unknown == "error" and (number < 0).any():
-            such = in_brief(repr(keys[int((number < 0).argmax())]))
+        elif (number < 0).any():
+            such = in_brief(repr(_as_keys(groups)[int((number < 0).argmax())]))
             raise ValueError(
                 f"{int((number < 0).sum()):,} rows are of a group that has no bands, such as {such}: tune on rows of "
                 f"these groups, too, or name the zone that they go to, such as unknown={self._between!r}"

@@ -109,7 +109,7 @@ class BandsRequest:
             raise ValueError("confidence= is for conditions, which zones keep on new data: add upper= or lower=")
         if confidence is not None and stable:
             raise ValueError(
-                "confidence= chooses thresholds by tests of its own: leave out stable=True, or certify the stable bands on "
+                "confidence= chooses thresholds by tests of its own: leave out stable=True, or certify stable bands on "
                 "held-out rows"
             )
         if by and prior is not None:
