@@ -249,7 +249,7 @@ class TestBandsDisplay:
         assert len(display.spans_) == 2
         assert np.isnan(display.ppv[1])
         assert legend_of(display).count(f"threshold {display.bands.thresholds[0]:.4g}") == 1
-        everything = BandsDisplay.from_predictions(*scored, gains={"ask": 1})
+        everything = BandsDisplay.from_predictions(*scored, upper="ppv>=0.999", lower="npv>=0.999", confidence=0.999)
         assert texts_of(everything) == ["no\nempty", texts_of(everything)[1], "yes\nempty"]
         assert len(everything.spans_) == 1
         assert everything.threshold_lines_ == []

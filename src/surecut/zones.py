@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -67,6 +66,9 @@ AT_MOST = frozenset(
 )
 """Quantities that a pair without a sense bounds from above: ``("share", 0.2)``."""
 
+LARGEST_GAIN = 1e100
+"""Sums of larger ones may overflow."""
+
 ConditionsLike = ConstraintLike | Iterable[ConstraintLike]
 Gain = float | tuple[float, float]
 
@@ -96,10 +98,6 @@ class Condition(Constraint):
         """Whether the quantity grows with every row that a zone takes in, as shares of fixed totals do."""
         _, (tp, fp, fn, tn) = self.quantity.cells(1, 1)  # type: ignore[attr-defined]  # a Rate
         return bool((tp, fp) == (fn, tn))
-
-    def above_a_cut(self) -> Condition:
-        """The same of the confusion of a cut: the highest zone is what the cut accepts."""
-        return self
 
     def below_a_cut(self) -> Condition:
         """The same of the confusion of a cut: the lowest zone is what the cut rejects."""
@@ -251,11 +249,11 @@ def parse_gains(given: Mapping[str, Gain], zones: Sequence[str]) -> NDArray[np.f
         pair = gain if isinstance(gain, (tuple, list, np.ndarray)) else (gain, gain)
         try:
             negative, positive = (float(one) for one in pair)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"the gain of {name!r} must be a number, or a pair (if negative, if positive), got {gain!r}"
             ) from None
-        if not (math.isfinite(negative) and math.isfinite(positive)):
-            raise ValueError(f"the gains of {name!r} must be finite, got {gain!r}")
+        if not max(abs(negative), abs(positive)) <= LARGEST_GAIN:
+            raise ValueError(f"the gains of {name!r} must be finite, and at most {LARGEST_GAIN:g}, got {gain!r}")
         gains[list(zones).index(name)] = negative, positive
     return gains

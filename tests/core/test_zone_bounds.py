@@ -11,7 +11,7 @@ from surecut.core import zone_bounds
 from surecut.core.zone_search import best_edges
 from surecut.sources.arrays import ArraySource
 from surecut.tuning import bands as tuning
-from surecut.tuning.bands import BandsRequest
+from surecut.tuning.bands_request import BandsRequest
 
 REQUESTS = {
     "budget": {"upper": "ppv>=0.9", "conditions": {"ask": "share<=0.1"}},
@@ -39,8 +39,8 @@ def drawn(kind, size=60_000):
 def test_the_bands_are_those_of_all_scores(name, kind, monkeypatch):
     y, score, weight = drawn(kind)
     hidden = []
-    real = zone_bounds._hiding
-    monkeypatch.setattr(zone_bounds, "_hiding", lambda *given: hidden.append(real(*given)) or hidden[-1])
+    real = zone_bounds._unresolved
+    monkeypatch.setattr(zone_bounds, "_unresolved", lambda *given: hidden.append(real(*given)) or hidden[-1])
     found = tune_bands(y, score, sample_weight=weight, **REQUESTS[name])
     assert hidden or name == "crossing gains"
     assert kind == "tied" or not hidden or hidden[0].any()
@@ -67,7 +67,7 @@ def test_a_bound_that_is_too_small_loses_the_best_bands(monkeypatch):
     """The comparison above can fail."""
     y, score, _ = drawn("continuous")
     expected = tune_bands(y, score, **REQUESTS["crossing gains"])
-    monkeypatch.setattr(zone_bounds, "_hiding", lambda entries, *_: np.zeros(len(entries), dtype=bool))
+    monkeypatch.setattr(zone_bounds, "_unresolved", lambda entries, *_: np.zeros(len(entries), dtype=bool))
     assert tune_bands(y, score, **REQUESTS["crossing gains"]).thresholds.tolist() != expected.thresholds.tolist()
 
 

@@ -42,6 +42,10 @@ def drawn(size, seed=0, power=3):
         ({"gains": {"maybe": 1}}, "there is no zone 'maybe'"),
         ({"gains": {"yes": (1, 2, 3)}}, "must be a number, or a pair"),
         ({"gains": {"yes": np.inf}}, "must be finite"),
+        ({"gains": {"yes": (-1e308, 1e308)}}, r"must be finite, and at most 1e\+100"),
+        ({"gains": {"yes": (-(10**400), 1)}}, "must be a number, or a pair"),
+        ({"zones": ["\ud800", "b"], "upper": "ppv>=0.9"}, "zones= must be the names of the zones"),
+        ({"zones": None, "upper": "ppv>=0.9"}, "zones= must be the names of the zones"),
         ({"zones": ("yes", "ask", "no"), "gains": GAINS}, "reverse zones=, or reverse the pairs of gains="),
         ({"gains": {"ask": (-1, -3), "yes": (1, -2)}}, "'yes' gains more than 'no' on negatives and less on positives"),
         ({"zones": "ab", "upper": "ppv>=0.9"}, "zones= must be the names of the zones"),
@@ -277,3 +281,27 @@ def test_youden_has_the_cut_of_balanced_accuracy_and_npv_is_that_of_rejected_row
     assert cut.value == pytest.approx((~y[score < cut.threshold]).mean())
     assert NPV().evaluate(cut.confusion) == cut.value
     assert 2 * AM().evaluate(cut.confusion) - 1 == pytest.approx(Youden().evaluate(cut.confusion))
+
+
+def test_a_gain_that_is_never_taken_changes_nothing():
+    """Sums tie by the size of what adds up to them, not by that of the largest gain."""
+    rng = np.random.default_rng(0)
+    score = rng.random(20_000).round(4)
+    y = rng.random(20_000) < score
+    gains = {"no": (0, -3), "ask": -1, "yes": (-3, 0)}
+    expected = tune_bands(y, score, gains=gains).thresholds.tolist()
+    zones = ("no", "ask", "yes", "stop")
+    for never in (-1e6, -1e10, -1e14):
+        found = tune_bands(y, score, zones=zones, gains=gains | {"stop": never})
+        together = tune_bands(y, score, zones=zones, gains=gains | {"stop": never}, conditions={"ask": "share<=1"})
+        assert found.thresholds.tolist() == together.thresholds.tolist() == [*expected, np.inf]
+    offset = {zone: tuple(1e6 + np.broadcast_to(gain, 2)) for zone, gain in gains.items()}
+    assert tune_bands(y, score, gains=offset, conditions={"ask": "share<=1"}).thresholds.tolist() == expected
+
+
+def test_weights_that_vanish_beside_others_are_no_error():
+    y, score, weight = [0, 1, 1, 1], [2.0, 1, 3, 0], [1, 1, 1e-16, 1e-16]
+    found = tune_bands(y, score, sample_weight=weight, metric="f1", lower="npv>=0.1", gains={"ask": -0.1})
+    assert np.isfinite(found.value)
+    with pytest.raises(ValueError, match=r"the weights add up to more than 1e\+150"):
+        tune_bands(Y, SCORES, sample_weight=[1e308, *[1] * 7], conditions={"ask": "share<=0.5"}, gains=GAINS)

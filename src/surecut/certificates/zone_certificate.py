@@ -324,7 +324,7 @@ class _ZoneEvidence:
         if self.asked.method == "holdout":
             found = constraint_limit(condition, cells_of(self.zones[zone]), error, prior)
         elif zone == len(self.bands.zones) - 1:
-            found = self._uniform(condition.above_a_cut(), -1, error)
+            found = self._uniform(condition, -1, error)
         elif zone == 0:
             found = self._uniform(condition.below_a_cut(), 0, error)
         else:

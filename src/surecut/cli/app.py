@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from surecut.cli.files import Rows
     from surecut.metrics import Metric
     from surecut.sources.applying import Decision
-    from surecut.tuning.bands import BandsRequest
+    from surecut.tuning.bands_request import BandsRequest
 
 app = typer.Typer(
     help="Cut the scores of a classifier where its metric is best: exactly, at any size, with a guarantee.",
@@ -321,7 +321,7 @@ def tune(
     from surecut._files import require_folder
     from surecut.certificates.weights import require_both
     from surecut.cli.bands import ZoneOptions, conditions_named, refuse_options_of_cuts, tuned_bands
-    from surecut.tuning.bands import BandsRequest
+    from surecut.tuning.bands_request import BandsRequest
     from surecut.tuning.request import Request
 
     with _explained(context):

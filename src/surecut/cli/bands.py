@@ -17,8 +17,8 @@ from surecut.cli.files import Arrays
 from surecut.core.tally import ScoreTally
 from surecut.core.zone_search import named
 from surecut.decisions.bands import Bands
-from surecut.tuning.bands import TRIAGE, BandsRequest
 from surecut.tuning.bands_frame import tune_bands_table
+from surecut.tuning.bands_request import TRIAGE, BandsRequest
 
 if TYPE_CHECKING:
     from surecut.certificates.zone_drift import BandsDrift

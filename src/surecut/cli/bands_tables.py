@@ -23,7 +23,6 @@ from surecut.cli.printing import (
     threshold,
     with_signs,
 )
-from surecut.confusion import Confusion
 from surecut.core.zone_search import named
 from surecut.decisions.saving import label_to_json, number_to_json
 from surecut.decisions.wording import (
@@ -35,7 +34,6 @@ from surecut.decisions.wording import (
     tolerance_text,
     unpromised_text,
 )
-from surecut.zones import QUANTITIES
 
 if TYPE_CHECKING:
     from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate, ZoneLimit
@@ -60,7 +58,7 @@ def bands(found: Bands) -> None:
                 start_text(found, zone),
                 *map(amount, (negatives + positives, negatives, positives)),
                 share(found.shares[zone], 1),
-                "" if right is None else f"{right} {known(quantity(found, zone, right))}",
+                "" if right is None else f"{right} {known(found.value_of(found.zones[zone], right))}",
             ]
         )
     rows = "weight" if found.weighted else "rows"
@@ -80,13 +78,6 @@ def start_text(found: Bands, zone: int) -> str:
     return "–" if start == end else threshold(start)
 
 
-def quantity(found: Bands, zone: int, name: str) -> float:
-    """A quantity of a zone on the validation rows, at the prior of the bands; NaN where the zone is empty."""
-    (negatives, positives), (fp, tp) = found.confusion.sum(axis=0).tolist(), found.confusion[zone].tolist()
-    inside = Confusion(tp=tp, fp=fp, fn=positives - tp, tn=negatives - fp)
-    return float(QUANTITIES[name].evaluate(inside.at_prior(found.prior) if found.prior_given else inside))
-
-
 def known(value: float) -> str:
     """A number; a dash where there is none."""
     return "–" if math.isnan(value) else number(value)
@@ -96,7 +87,10 @@ def conditions(found: Bands) -> None:
     """What conditions are on these rows, and what is known of them on others."""
     if not found.conditions:
         return
-    here = [[named(one, found.zones), known(quantity(found, one.zone, one.quantity.name))] for one in found.conditions]
+    here = [
+        [named(one, found.zones), known(found.value_of(found.zones[one.zone], one.quantity.name))]
+        for one in found.conditions
+    ]
     if found.confidence is not None:
         line(f"\nConditions that hold on new rows, all at once, with {100 * found.confidence:g} % confidence:")
         table(("condition", "here"), here)

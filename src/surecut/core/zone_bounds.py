@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut.core.rules import Objective
 from surecut.core.search import refined
-from surecut.core.zone_search import Aim, ZoneSearch, ZoneTask, fewest_between, gain_at, largest_in
+from surecut.core.zone_search import Aim, ZoneSearch, ZoneTask, best_after, fewest_between, gain_at, largest_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,19 +37,22 @@ def search_zones(source: Source, entries: Entries, task: ZoneTask) -> tuple[Entr
     """
     if task.aim.metric is not None or not all(one.moves_one_way for one in task.inner):
         return None
-    found = _settled(source, entries, task)
+    found = _refined_until_best(source, entries, task)
     if found is None or task.aim.errors is None:
         return found
     entries, edges = found
     fewest = fewest_between(ZoneSearch.of(entries, task), edges)
-    return _settled(source, entries, replace(task, aim=Aim(task.aim.errors), conditions=(*task.conditions, fewest)))
+    return _refined_until_best(
+        source, entries, replace(task, aim=Aim(task.aim.errors), conditions=(*task.conditions, fewest))
+    )
 
 
-def _settled(source: Source, entries: Entries, task: ZoneTask) -> tuple[Entries, list[int]] | None:
+def _refined_until_best(source: Source, entries: Entries, task: ZoneTask) -> tuple[Entries, list[int]] | None:
     """The best edges for the gains of a task, when no entry can hide better ones, and with exact ends on both sides."""
     while True:
-        found = ZoneSearch.of(entries, task).best_and_least(task.aim.gains)
-        todo = _hiding(entries, task, -np.inf if found is None else found[1])
+        search = ZoneSearch.of(entries, task)
+        found = search.best_and_least(task.aim.gains)
+        todo = _unresolved(entries, task, search, -np.inf if found is None else found[1])
         if found is not None:
             beside = np.array(found[0])
             beside = np.concatenate((beside[beside > 0] - 1, beside[beside < len(entries)]))
@@ -59,16 +62,16 @@ def _settled(source: Source, entries: Entries, task: ZoneTask) -> tuple[Entries,
         entries = refined(source, entries, todo)
 
 
-def _hiding(entries: Entries, task: ZoneTask, least: float) -> NDArray[np.bool_]:
+def _unresolved(entries: Entries, task: ZoneTask, search: ZoneSearch, least: float) -> NDArray[np.bool_]:
     """Which entries may have a boundary inside such that the zones together gain at least so much."""
-    places = _Places.of(entries, task)
-    parts = places.parts
+    positions = _Positions.of(entries, task, search)
+    parts = positions.parts
     below: list[Any] = [0.0]
     for zone in range(1, len(parts)):
-        below.append(places.best_below(parts[zone - 1] + below[-1], zone))
+        below.append(positions.best_below(parts[zone - 1] + below[-1], zone))
     above: list[Any] = [0.0]
     for zone in range(len(parts) - 1, 0, -1):
-        above.insert(0, places.best_above(parts[zone] + above[0], zone))
+        above.insert(0, positions.best_above(parts[zone] + above[0], zone))
     inside = np.zeros(len(entries), dtype=bool)
     for of_boundary in zip(parts, below, above, strict=True):
         bound = sum(np.asarray(one)[..., 1::2] if np.ndim(one) else one for one in of_boundary)
@@ -77,24 +80,24 @@ def _hiding(entries: Entries, task: ZoneTask, least: float) -> NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _Positions:
     """Where a boundary can be: at an edge, inside the next entry, at the next edge, …
 
     Attributes
     ----------
     parts
-        For each boundary, the lowest first, what it gains at each place; at most, inside of entries.
+        For each boundary, the lowest first, what it gains at each position; at most, inside of entries.
     amounts
-        For each condition on an inner zone how much of what it bounds is above each place, at least and at most, and in
-        all.
+        For each condition on an inner zone how much of what it bounds is above each position, at least and at most, and
+        in all.
     """
 
     parts: list[NDArray[np.float64]]
     amounts: dict[Condition, tuple[NDArray[Any], NDArray[Any], float]]
 
     @classmethod
-    def of(cls, entries: Entries, task: ZoneTask) -> _Places:
-        search, edges, wide = ZoneSearch.of(entries, task), entries.edges, entries.is_wide
+    def of(cls, entries: Entries, task: ZoneTask, search: ZoneSearch) -> _Positions:
+        edges, wide = entries.edges, entries.is_wide
         before, after = edges[:-1], edges[1:]
         parts = []
         for boundary, at_edges in zip(task.boundaries, search.parts(task.aim.gains), strict=True):
@@ -107,22 +110,11 @@ class _Places:
         return cls(parts, amounts)
 
     def best_below(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
-        """For each place as the upper end of a zone, the best that its lower end can reach."""
-        conditions = self._conditions(zone)
-        if not conditions:
-            return np.maximum.accumulate(reach[::-1])[::-1]
-        first, last = np.arange(len(reach)), np.full(len(reach), len(reach) - 1)
-        for one in conditions:
-            least, most, total = self.amounts[one]
-            if one.sense == "<=":
-                end = np.searchsorted(least, most + (one.level + SLACK) * total, side="right") - 1
-                last = np.minimum(last, end)
-            else:
-                first = np.maximum(first, np.searchsorted(most, least + (one.level - SLACK) * total))
-        return largest_in(reach, first, last)
+        """For each position as the upper end of a zone, the best that its lower end can reach."""
+        return best_after(reach, [(one, *self.amounts[one]) for one in self._conditions(zone)], SLACK)
 
     def best_above(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
-        """For each place as the lower end of a zone, the best that its upper end can reach."""
+        """For each position as the lower end of a zone, the best that its upper end can reach."""
         conditions = self._conditions(zone)
         if not conditions:
             return np.maximum.accumulate(reach)
@@ -141,7 +133,7 @@ class _Places:
 
 
 def _interleaved(at_edges: NDArray[Any], inside: NDArray[Any]) -> NDArray[Any]:
-    """Values at the edges and inside of the entries between, in the order of places."""
+    """Values at the edges and inside of the entries between, in the order of positions."""
     found = np.empty(len(at_edges) + len(inside), dtype=np.result_type(at_edges, inside))
     found[::2], found[1::2] = at_edges, inside
     return found

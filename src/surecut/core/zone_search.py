@@ -233,10 +233,12 @@ class ZoneSearch:
         best = float(reach[-1].max())
         if best == -np.inf:
             return None
-        negatives, positives = float(self.edges.negatives[0]), float(self.edges.positives[0])
-        start = float(gains[0] @ (negatives, positives)) / (negatives + positives)
-        rounding = NOISE * len(gains) * float(np.abs(gains).max())
-        wanted = (float(least_tie(best + start, rounding)) if least is None else least - rounding) - start
+        rounding = NOISE * len(gains) * _scale(parts, best)
+        if least is None:
+            wanted = float(least_tie(best, rounding))
+        else:
+            negatives, positives = float(self.edges.negatives[0]), float(self.edges.positives[0])
+            wanted = least - float(gains[0] @ (negatives, positives)) / (negatives + positives) - rounding
         if best < wanted:
             return None
         edge = int((reach[-1] >= wanted).argmax())
@@ -277,9 +279,9 @@ class ZoneSearch:
 
     def _best_ratio(self, above: NDArray[np.float64], below: NDArray[np.float64]) -> tuple[float, list[int]] | None:
         edges = self.best(above)
-        if edges is None:
+        value = -np.inf if edges is None else self._ratio(edges, above, below)
+        if edges is None or value == -np.inf:
             return None
-        value = self._ratio(edges, above, below)
         for _ in range(MOST_ROUNDS):
             better = self.best(above - value * below)
             assert better is not None
@@ -296,7 +298,7 @@ class ZoneSearch:
             sum(one[0] * zone.fp + one[1] * zone.tp for one, zone in zip(weights.tolist(), zones, strict=True))
             for weights in (above, below)
         )
-        return float(top / bottom)
+        return float(top / bottom) if bottom > 0 else -np.inf  # weights so small that they vanish beside others
 
     def inside(self, high: Any, low: Any) -> Confusion:
         """What is between two edges, the first of which is the higher one."""
@@ -316,21 +318,10 @@ class ZoneSearch:
     def _best_below(self, reach: NDArray[np.float64], zone: int) -> NDArray[np.float64]:
         """For each edge as the upper end of a zone, the best that its lower end can reach."""
         conditions = self._conditions(zone)
-        if not conditions:
-            return np.maximum.accumulate(reach[::-1])[::-1]
         if not all(one.moves_one_way for one in conditions):
             return self._best_of_pairs(reach, zone)
-        first, last = np.arange(len(reach)), np.full(len(reach), len(reach) - 1)
-        for one in conditions:
-            amounts, total = self.amounts(one)
-            if not total > 0:
-                continue
-            if one.sense == "<=":
-                end = np.searchsorted(amounts, amounts + (one.level + TOLERANCE) * total, side="right") - 1
-                last = np.minimum(last, end)
-            else:
-                first = np.maximum(first, np.searchsorted(amounts, amounts + (one.level - TOLERANCE) * total))
-        return largest_in(reach, first, last)
+        known = [(one, *self.amounts(one)) for one in conditions]
+        return best_after(reach, [(one, of, of, total) for one, of, total in known if total > 0], TOLERANCE)
 
     def amounts(self, condition: Condition) -> tuple[NDArray[Any], float]:
         """How much of what a condition bounds is above each edge, and in all."""
@@ -358,6 +349,16 @@ class ZoneSearch:
         return found
 
 
+def _scale(parts: Sequence[NDArray[np.float64]], best: float) -> float:
+    """How large the numbers are that add up to the best sums, or to sums that may tie with them."""
+    largest = [float(part.max()) for part in parts]
+    found = 0.0
+    for part, own in zip(parts, largest, strict=True):
+        others = sum(largest) - own
+        found += float(np.abs(part[part >= best - others - abs(best)]).max(initial=0.0))
+    return found
+
+
 def _met(edges: Confusion, conditions: Iterable[Condition]) -> NDArray[np.bool_] | None:
     """Which edges meet all conditions of a cut; None where there is none."""
     masks = [np.asarray(one.is_met(edges)) for one in conditions]
@@ -376,6 +377,28 @@ def _of_decided(weights: Sequence[float], zones: int) -> NDArray[np.float64]:
     found[-1] += fp, tp
     found[0] += tn, fn
     return found
+
+
+def best_after(
+    reach: NDArray[np.float64],
+    amounts: Sequence[tuple[Condition, NDArray[Any], NDArray[Any], float]],
+    slack: float,
+) -> NDArray[np.float64]:
+    """For each position as the upper end of a zone, the best that its lower end can reach.
+
+    `amounts` are for each condition on the zone how much of what it bounds is above each position, at least and at
+    most, and in all.
+    """
+    if not amounts:
+        return np.maximum.accumulate(reach[::-1])[::-1]
+    first, last = np.arange(len(reach)), np.full(len(reach), len(reach) - 1)
+    for one, least, most, total in amounts:
+        if one.sense == "<=":
+            end = np.searchsorted(least, most + (one.level + slack) * total, side="right") - 1
+            last = np.minimum(last, end)
+        else:
+            first = np.maximum(first, np.searchsorted(most, least + (one.level - slack) * total))
+    return largest_in(reach, first, last)
 
 
 def largest_in(values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import as_scores
+from surecut.confusion import Confusion
 from surecut.core.keys import reaches
 from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.decisions.cut import positive_in
@@ -101,6 +102,21 @@ class Bands:
         if not self.prior_given:
             return counts
         return np.asarray(counts / counts.sum(axis=0) * (1 - self.prior, self.prior))
+
+    def value_of(self, zone: str, quantity: str) -> float:
+        """A quantity of a zone on the validation rows, at the prior of the bands: NaN where it is 0/0.
+
+        The quantities, such as ``"ppv"``, are those that conditions can bound.
+
+        >>> from surecut import tune_bands
+        >>> bands = tune_bands([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], gains={"ask": -1, "yes": (-1, 2)})
+        >>> bands.value_of("yes", "ppv"), bands.value_of("no", "share")
+        (0.75, 0.3333333333333333)
+        """
+        require_zone(zone, self.zones, "zone")
+        (negatives, positives), (fp, tp) = self._at_prior.sum(axis=0), self._at_prior[self.zones.index(zone)]
+        inside = Confusion(tp=float(tp), fp=float(fp), fn=float(positives - tp), tn=float(negatives - fp))
+        return float(find_quantity(quantity).evaluate(inside))
 
     def may_hold_scores(self, zone: int) -> bool:
         """Whether any score is in a zone: none is between two thresholds that are equal, and none above +inf.
@@ -286,6 +302,15 @@ class Bands:
             raise ValueError(f"expected the rows of {count} zones by class")
         if self.gains is not None and self.gains.shape != (count, 2):
             raise ValueError(f"expected the gains of {count} zones by class")
+        if "error" in self.zones:
+            raise ValueError("a zone cannot be called 'error'")
+        lowest, used = float(self.confusion[0].sum()), self.confusion.sum(axis=0)
+        if self.thresholds[0] == -math.inf and lowest > 0:
+            raise ValueError("no score is below its lowest threshold, and rows are in its lowest zone")
+        if self.prior_given and not (0 < self.prior < 1 and used.all()):
+            raise ValueError("a prior that was given is between 0 and 1, and needs rows of both classes")
+        if self.confidence is not None and (not 0 < self.confidence < 1 or self.failure_rates):
+            raise ValueError("a confidence is between 0 and 1, and with it there are no failure rates")
         if not (self.thresholds[:-1] <= self.thresholds[1:]).all():
             raise ValueError(f"thresholds must ascend, got {self.thresholds.tolist()}")
         inside = self.thresholds > -math.inf

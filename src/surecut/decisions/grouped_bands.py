@@ -67,7 +67,7 @@ class GroupedBands:
     def confidence(self) -> float | None:
         """The probability with which the conditions of all groups hold on new data together; None if only on these."""
         each = self.bands[0].confidence
-        return None if each is None else 1 - len(self) * (1 - each)
+        return None if each is None else max(0.0, float(f"{1 - len(self) * (1 - each):.12g}"))
 
     def each_confidence(self, confidence: float) -> float:
         """The confidence of what is promised of one group, where that is promised of all groups at once.
@@ -216,8 +216,13 @@ class GroupedBands:
             one._check()
             if one.zones != self.zones:
                 raise ValueError("its groups have different zones")
-            if one.confidence != self.bands[0].confidence:
-                raise ValueError("its groups have different confidences")
+            first = self.bands[0]
+            if one.confidence != first.confidence or one.conditions != first.conditions:
+                raise ValueError("its groups have different conditions or confidences")
+            if one.pos_label != first.pos_label or one.weighted != first.weighted:
+                raise ValueError("its groups have different positive labels, or weights in some of them only")
+        if len({len(group) if isinstance(group, tuple) else 0 for group in self.groups}) > 1:
+            raise ValueError("its groups come from different numbers of columns")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedBands):

@@ -185,8 +185,8 @@ class BandsDisplay:
         display = cls(
             bands=bands,
             edges=np.array(bars["edges"]),
-            positives=np.array(bars["positive"]) / max(positives, 1e-300),
-            negatives=np.array(bars["negative"]) / max(negatives, 1e-300),
+            positives=np.array(bars["positive"]) / (positives or 1),
+            negatives=np.array(bars["negative"]) / (negatives or 1),
             confusion=counts,
             shares=np.asarray(shares, dtype=float),
             ppv=np.asarray(ppv, dtype=float),

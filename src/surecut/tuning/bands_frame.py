@@ -12,7 +12,8 @@ from surecut.constraints import InfeasibleError
 from surecut.core.tally import ScoreTally
 from surecut.decisions.grouped_bands import GroupedBands
 from surecut.sources.columns import Columns
-from surecut.tuning.bands import TRIAGE, BandsRequest, TableBandsOptions, find_bands
+from surecut.tuning.bands import find_bands
+from surecut.tuning.bands_request import TRIAGE, BandsRequest, TableBandsOptions
 from surecut.tuning.frame import engine_rows, opened, require_counted, rows_source
 from surecut.tuning.tune import TalliedRows
 

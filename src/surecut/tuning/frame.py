@@ -250,7 +250,8 @@ def apply_frame(
     Returns
     -------
     frame
-        Of the same kind, lazy where it is lazy. The new column of a cut is true or false, never null, on any engine.
+        Of the same kind, lazy where it is lazy; with `by` the rows of a lazy one may come in another order. The new
+        column of a cut is true or false, never null, on any engine.
 
     Warns
     -----
