@@ -509,7 +509,7 @@ def test_labels_that_say_it_themselves_need_no_warning(dtype, negative):
     assert not warned(pos_label="legit")
 
 
-SYMMETRIC = ("accuracy", "am", "kappa", "gilbert", "mcc", "gmean", "hmean")  # gilbert is κ/(2 − κ)
+SYMMETRIC = ("accuracy", "am", "youden", "kappa", "gilbert", "mcc", "gmean", "hmean")  # gilbert is κ/(2 − κ)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -230,9 +230,8 @@ def has_no_choice(case: Case) -> bool:
         return False
     gains = [options["gains"].get(name, (0, 0)) for name in options["zones"]]
     for zone, (negative, positive) in enumerate(gains):
-        bounds = (options.get("conditions") or {}).get(options["zones"][zone], ())
         is_best = all(negative >= n and positive >= p for n, p in gains)
-        if is_best and not any("<=" in one for one in bounds):
+        if is_best and options["zones"][zone] not in (options.get("conditions") or {}):
             return True
     return False
 

@@ -361,12 +361,12 @@ def by_counting(data: Data, measure: Measure, conditions: tuple[Condition, ...])
     from surecut.core.search import search
     from surecut.sources.columns import Columns
     from surecut.sources.engines import EngineSource
-    from surecut.tuning.frame import _engine_rows
+    from surecut.tuning.frame import engine_rows
     from surecut.tuning.request import Request
 
     columns = Columns("score", "label", None if data.weights is None else "weight")
     request = Request((measure.metric,), constraints=tuple(condition.constraint for condition in conditions))
-    source = EngineSource(_engine_rows(held(data), columns, request))
+    source = EngineSource(engine_rows(held(data), columns, request))
     (found,) = search(source, request.objectives)
     return cut_of(found, source.sample)
 

@@ -51,7 +51,9 @@ def pages(name):
     yield cut._repr_html_()
     yield cuts._repr_html_()
     zones = (f"{name}1", f"{name}2", f"{name}3")
-    bands = tune_bands(labels, scores[:, 0], zones=zones, upper="ppv>=0.6", gains={zones[1]: -0.1}, pos_label=name)
+    bands = tune_bands(
+        labels, scores[:, 0], zones=zones, upper="ppv>=0.6", lower="npv>=0.6", gains={zones[1]: -0.1}, pos_label=name
+    )
     yield bands._repr_html_()
     yield certify(cut, labels, scores[:, 0], method="uniform")._repr_html_()
     pytest.importorskip("jinja2")

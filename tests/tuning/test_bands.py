@@ -140,6 +140,14 @@ def test_a_budget_is_used_up_where_the_outer_zones_have_no_conditions_of_their_o
     assert tune_bands(y, score, gains=free, conditions={"ask": "share<=0.4"}).shares[1] == pytest.approx(0.4, abs=0.002)
 
 
+def test_conditions_and_a_price_per_referral_go_together():
+    y, score = drawn(1000)
+    outer = {"upper": "ppv>=0.95", "lower": "npv>=0.95"}
+    priced = tune_bands(y, score, **outer, gains={"ask": -0.5})
+    assert priced.thresholds.tolist() == tune_bands(y, score, **outer).thresholds.tolist()
+    assert priced.value == pytest.approx(-0.5 * priced.shares[1])
+
+
 def test_a_budget_that_is_too_small_is_said_in_its_own_numbers():
     y, score = drawn(1000)
     with pytest.raises(InfeasibleError, match=r"for share<=0\.05 in 'ask', the lowest share attainable is 0\.[12]"):

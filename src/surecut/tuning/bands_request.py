@@ -197,10 +197,10 @@ def _checked_gains(gains: Any, names: Sequence[str]) -> Any:
 
 
 def _require_choice(gains: NDArray[np.float64], names: Sequence[str], conditions: Sequence[Condition]) -> None:
-    """Raise where no row gains by being in another zone than one, in which there may be any number of rows."""
+    """Raise where no row gains by being in another zone than one, of which nothing is asked."""
     for zone, name in enumerate(names):
         others = np.delete(gains, zone, axis=0)
-        if (gains[zone] >= others).all() and not any(one.zone == zone and one.sense == "<=" for one in conditions):
+        if (gains[zone] >= others).all() and not any(one.zone == zone for one in conditions):
             raise ValueError(
                 f"with these gains no row is worth more than in {name!r}, and all rows would be there: say what a row "
                 f"there costs, such as gains={{{name!r}: -0.5}}, or how many there may be, such as "
