@@ -383,8 +383,6 @@ def write(name: str, parts: Sequence[str]) -> None:
 
 
 TIMED_ROWS, TURNS = 1_000_000, 31
-TARGETS = (4, 3)
-"""How many times as long as one cut, and as sorting the scores, bands may take."""
 
 
 def times() -> None:
@@ -398,7 +396,8 @@ def times() -> None:
         '`tune_threshold`, `metric="f1"`': partial(tune_threshold, labels, scores, metric="f1"),
         "`np.sort`": partial(np.sort, scores),
     }
-    for options in (harder, easier, coupled, {**harder, "confidence": CONFIDENCE}):
+    gains = {"gains": {"no": (0, -10), "ask": -1, "yes": (-5, 0)}}
+    for options in (harder, easier, gains, coupled, {**harder, "confidence": CONFIDENCE}):
         words = ", ".join(f"`{name}={value!r}`" for name, value in options.items())
         calls[f"`tune_bands`, {words}"] = partial(tune_bands, labels, scores, **options)
     for call in calls.values():
@@ -412,10 +411,9 @@ def times() -> None:
     medians, beside_cut, beside_sort = (
         np.median(taken / one, axis=0).tolist() for one in (1.0, taken[:, :1], taken[:, 1:2])
     )
-    targets = ("", "", *(f"≤ {TARGETS[0]}× one cut",) * 2, f"≤ {TARGETS[1]}× sorting", "")
     lines = [
-        (name, tuning.duration(median), f"{cut:.1f}×", f"{sort:.1f}×", target)
-        for name, median, cut, sort, target in zip(calls, medians, beside_cut, beside_sort, targets, strict=True)
+        (name, tuning.duration(median), f"{cut:.1f}×", f"{sort:.1f}×")
+        for name, median, cut, sort in zip(calls, medians, beside_cut, beside_sort, strict=True)
     ]
     try:
         numba = version("numba")
@@ -428,9 +426,8 @@ def times() -> None:
             f"Written by `{command()}`: {TIMED_ROWS:,} rows of the population in `bands.md`; medians of {TURNS} turns,"
             f" ratios too; compiled kernels loaded before. Python {platform.python_version()}, {platform.system()}"
             f" {platform.machine()}, {tuning.available_cores()} cores; load before {load}, after {tuning.load()}; NumPy"
-            f" {np.__version__}, numba {numba}; surecut's sources {tuning.digest_of_sources()}. Bands without"
-            " confidence include 200 resamples, which tell how often conditions fail on other rows.",
-            table(("call", "time", "beside one cut", "beside sorting", "to reach"), lines),
+            f" {np.__version__}, numba {numba}; surecut's sources {tuning.digest_of_sources()}.",
+            table(("call", "time", "beside one cut", "beside sorting"), lines),
             f"The run took {(time.perf_counter() - begin) / 60:.1f} minutes.",
         ],
     )
