@@ -22,7 +22,8 @@ from scipy import stats
 
 from surecut.certificates.assurance import allowed_cuts
 from surecut.constraints import InfeasibleError
-from surecut.core.zone_search import Aim, ZoneTask, best_edges, named, rows_between
+from surecut.core.zone_search import best_edges, rows_between
+from surecut.core.zone_task import Aim, ZoneTask, named
 from surecut.zones import Condition
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from surecut.certificates.quantities import NestedShare, constraint_limit, unifo
 from surecut.certificates.weights import require_both, require_whole, without_ones
 from surecut.constraints import Constraint
 from surecut.core.tally import ScoreTally
-from surecut.core.zone_search import named, zones_between
+from surecut.core.zone_search import zones_between
+from surecut.core.zone_task import named
 from surecut.notebook import card
 from surecut.zones import QUANTITIES, Condition
 
@@ -60,6 +61,11 @@ class ZoneLimit:
         What it is on the rows that were given; NaN where the zone is empty, and has no PPV or NPV.
     lower, upper
         Its limits on new rows; *each* holds with the confidence.
+
+    Examples
+    --------
+    >>> print(ZoneLimit("yes", "ppv", value=0.95, lower=0.91, upper=0.98))
+    ppv of yes at least 0.9100 (0.9500 on these rows)
     """
 
     zone: str
@@ -95,6 +101,18 @@ class BandsCertificate:
         What must be true for the promise to hold.
     note
         What is not certified, and why; empty otherwise.
+
+    Examples
+    --------
+    >>> from surecut import certify, tune_bands
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n):
+    ...     score = rng.random(n)
+    ...     return rng.random(n) < score, score
+    >>> bands = tune_bands(*draw(500), upper="ppv>=0.8", lower="npv>=0.8")
+    >>> certificate = certify(bands, *draw(500))
+    >>> [(one.zone, one.quantity, round(one.lower, 2)) for one in certificate.zones if one.quantity != "share"]
+    [('no', 'npv', 0.7...), ('yes', 'ppv', 0.7...)]
     """
 
     zones: tuple[ZoneLimit, ...]

@@ -33,7 +33,8 @@ from surecut.certificates.drift import (
 )
 from surecut.certificates.quantities import NestedShare, constraint_limit
 from surecut.confusion import Confusion
-from surecut.core.zone_search import named, zones_between
+from surecut.core.zone_search import zones_between
+from surecut.core.zone_task import named
 from surecut.decisions.cut import Cut
 from surecut.metrics import NPV, Precision
 
@@ -89,6 +90,18 @@ class BandsDrift:
         Whether these were reference rows, not the counts that the bands remember.
     looks
         Over how many looks the error is spent: `confidence` is that of all of them together.
+
+    Examples
+    --------
+    >>> from surecut import check_drift, tune_bands
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n, prior):
+    ...     y = rng.random(n) < prior
+    ...     return y, rng.normal(size=n) + 2 * y
+    >>> bands = tune_bands(*draw(1_000, prior=0.5), upper="ppv>=0.9", lower="npv>=0.9")
+    >>> report = check_drift(bands, *draw(1_000, prior=0.3))
+    >>> report.moved, report.prior.direction, report.broken
+    (True, 'fell', ("ppv>=0.9 in 'yes'",))
     """
 
     bands: Bands

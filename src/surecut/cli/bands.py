@@ -15,7 +15,7 @@ from surecut.cli import bands_tables
 from surecut.cli.commands import LIKELY, columns_of, row_labels, tally_at
 from surecut.cli.files import Arrays
 from surecut.core.tally import ScoreTally
-from surecut.core.zone_search import named
+from surecut.core.zone_task import named
 from surecut.decisions.bands import Bands
 from surecut.tuning.bands_frame import tune_bands_table
 from surecut.tuning.bands_request import TRIAGE, BandsRequest

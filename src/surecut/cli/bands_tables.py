@@ -23,7 +23,7 @@ from surecut.cli.printing import (
     threshold,
     with_signs,
 )
-from surecut.core.zone_search import named
+from surecut.core.zone_task import named
 from surecut.decisions.saving import label_to_json, number_to_json
 from surecut.decisions.wording import (
     amount,

@@ -16,7 +16,8 @@ import numpy as np
 
 from surecut.core.rules import Objective
 from surecut.core.search import refined
-from surecut.core.zone_search import Aim, ZoneSearch, ZoneTask, best_after, fewest_between, gain_at, largest_in
+from surecut.core.zone_search import ZoneSearch, best_after, fewest_between, largest_in
+from surecut.core.zone_task import Aim, ZoneTask, gain_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

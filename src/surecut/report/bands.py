@@ -16,7 +16,7 @@ from surecut.certificates.bands import curve_band
 from surecut.constraints import TOLERANCE
 from surecut.core.rules import TIE
 from surecut.core.tally import CoarseTally, ScoreTally
-from surecut.core.zone_search import Aim
+from surecut.core.zone_task import Aim
 from surecut.decisions.wording import between, conditions_text, label_text
 from surecut.metrics import NOISE, get_metric
 from surecut.report.histogram import HistogramDict, histogram, score_range

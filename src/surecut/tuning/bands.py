@@ -18,7 +18,8 @@ from surecut.core import rules
 from surecut.core.search import search
 from surecut.core.tally import ScoreTally
 from surecut.core.zone_bounds import search_zones
-from surecut.core.zone_search import ZoneTask, best_edges, rows_between
+from surecut.core.zone_search import best_edges, rows_between
+from surecut.core.zone_task import ZoneTask
 from surecut.decisions.bands import Bands
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource

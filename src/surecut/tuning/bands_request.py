@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from surecut.core.zone_search import Aim, ZoneTask
+from surecut.core.zone_task import Aim, ZoneTask
 from surecut.metrics import LinearFractionalMetric, get_metric
 from surecut.tuning.request import check_options
 from surecut.zones import ConditionsLike, Gain, parse_conditions, parse_gains

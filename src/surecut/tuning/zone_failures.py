@@ -19,7 +19,7 @@ from surecut.confusion import Confusion
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from surecut.core.zone_search import ZoneTask
+    from surecut.core.zone_task import ZoneTask
 
 DRAWS = 2_000
 
