@@ -256,7 +256,7 @@ class TestPrinting:
             "ppv",
             f"{tp / (fp + tp):.4f}",
         ]
-        assert "Conditions on these rows, and how often they fail on other rows (by resampling):" in printed
+        assert "Conditions on these rows, and how often they fail on other rows (estimated):" in printed
         rates = [f"{rate:.0%}" for rate in bands.failure_rates]
         assert [line[-1] for line in lines[-3:]] == rates
         assert "subject to npv>=0.9 in 'no' and ppv>=0.8 in 'yes'" in printed

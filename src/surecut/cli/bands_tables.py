@@ -97,7 +97,7 @@ def conditions(found: Bands) -> None:
         if unpromised := unpromised_text(found):
             line(f"\n{capitalized(unpromised)}: with more labels, or lower levels, it may be.")
         return
-    line("\nConditions on these rows, and how often they fail on other rows (by resampling):")
+    line("\nConditions on these rows, and how often they fail on other rows (estimated):")
     rates = [f"{rate:.0%}" for rate in found.failure_rates] or ["–"] * len(here)
     cells = [[*row, rate] for row, rate in zip(here, rates, strict=False)]
     if len(here) > 1 and found.failure_rates:
@@ -136,7 +136,7 @@ def grouped_bands(found: GroupedBands) -> None:
     if len(found) > MOST:
         line(f"… and {counted(len(found) - MOST, 'group')} with fewer rows")
     if has_rates:
-        line("\nfails: how often not all conditions hold on other rows of the group (by resampling)")
+        line("\nfails: how often not all conditions hold on other rows of the group (estimated)")
 
 
 # Certificates
