@@ -251,7 +251,7 @@ def verdict(report: BandsDrift | GroupsDrift, one: BandsDrift, where: str = "") 
         broken = counted(len(report.broken), "condition")
         line(f"{broken} {'does' if len(report.broken) == 1 else 'do'} not hold ({sure}).", style="bold red")
     if not report.moved and not report.broken:
-        suggest_reference(one)
+        suggest_reference(one, "held-out rows")
     line(looks_text(report.looks))
 
 

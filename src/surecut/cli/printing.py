@@ -323,10 +323,12 @@ def label_drift(report: LabelDrift, most: int = 20) -> None:
     line(looks_text(report.looks))
 
 
-def suggest_reference(report: DriftReport | BandsDrift) -> None:
+def suggest_reference(
+    report: DriftReport | BandsDrift, rows: str = "the validation rows, or better held-out ones"
+) -> None:
     """Say what would show smaller changes, where it was not given."""
     if not report.has_reference:
-        line("Smaller changes are found with --reference FILE: the validation rows, or better held-out ones.")
+        line(f"Smaller changes are found with --reference FILE: {rows}.")
 
 
 def looks_text(looks: int) -> str:
