@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Bands:
+class Bands(saving.Saved):
     """Thresholds that divide a score into zones, tuned.
 
     Attributes
@@ -74,6 +73,8 @@ class Bands:
     >>> bands.predict([0.2, 0.45, 0.9]).tolist()
     ['no', 'ask', 'yes']
     """
+
+    schema = saving.BANDS
 
     zones: tuple[str, ...]
     thresholds: NDArray[np.float64]
@@ -207,27 +208,8 @@ class Bands:
         known = sql.find_dialect(dialect)
         return sql.zone_case(known.name(column), self.thresholds.tolist(), self.zones, missing, known)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bands as JSON, with a checksum: whole or not at all."""
-        self._check()
-        saving.save(path, saving.BANDS, self._fields())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Bands:
-        """Read bands that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
-        return saving.load(path, saving.BANDS, cls._from_fields)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bands as plain JSON values; floats are written to the last bit, infinities as text."""
-        return saving.to_document(saving.BANDS, self._fields())
-
-    @classmethod
-    def from_dict(cls, document: Any) -> Bands:
-        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
-        return saving.from_document(document, saving.BANDS, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, document: Any) -> Bands:
+    def _from_fields(cls, document: Any) -> Self:
         tuning, confidence, gains = (document[name] for name in ("tuning", "confidence", "gains"))
         zones = tuple(map(saving.text_from_json, saving.list_from_json(document["zones"])))
         return cls(
@@ -287,9 +269,6 @@ class Bands:
                 "seen": [sample.to_dict() for sample in self.seen],
             },
         }
-
-    def _columns(self) -> None:
-        """It has no table."""
 
     def _check(self) -> None:
         """Raise where the parts of the bands contradict each other."""

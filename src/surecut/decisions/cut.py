@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -35,7 +34,7 @@ def positive_in(decision: Any, y_true: Any, pos_label: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(saving.Saved):
     """A threshold, tuned.
 
     Attributes
@@ -71,6 +70,8 @@ class Cut:
         The validation rows: their number, whether they had weights, their fingerprint, which label is positive, …;
         each of these is also an attribute of the cut.
     """
+
+    schema = saving.CUT
 
     threshold: float
     value: float
@@ -162,31 +163,8 @@ class Cut:
         known = sql.find_dialect(dialect)
         return sql.reaches(known.name(column), self.threshold, known)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cut as JSON: whole or not at all.
-
-        A file has a checksum of what it holds. A cut whose parts contradict each other, such as a threshold outside of
-        its interval, is a `ValueError`.
-        """
-        self._check()
-        saving.save(path, saving.CUT, self._fields())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Cut:
-        """Read a cut that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
-        return saving.load(path, saving.CUT, cls._from_fields)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The cut as plain JSON values; floats are written to the last bit, infinities as text."""
-        return saving.to_document(saving.CUT, self._fields())
-
-    @classmethod
-    def from_dict(cls, document: Any) -> Cut:
-        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
-        return saving.from_document(document, saving.CUT, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, document: Any) -> Cut:
+    def _from_fields(cls, document: Any) -> Self:
         tuning, confidence = saving.object_from_json(document["tuning"]), document["confidence"]
         threshold = saving.number_from_json(document["threshold"])
         if math.isnan(threshold):
@@ -214,9 +192,6 @@ class Cut:
                 seen=samples_from_json(tuning["seen"]),
             ),
         )
-
-    def _columns(self) -> None:
-        """It has no table."""
 
     def _check(self) -> None:
         """Raise where the parts of the cut contradict each other."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedBands:
+class GroupedBands(saving.Saved):
     """The bands of each group of rows: of each language, site or model, in which scores mean something else.
 
     Attributes
@@ -43,6 +42,8 @@ class GroupedBands:
     >>> bands["a"].thresholds.tolist(), bands.predict([0.5, 0.5], ["a", "b"]).tolist()
     ([0.375, 0.375], ['yes', 'no'])
     """
+
+    schema = saving.GROUPED_BANDS
 
     groups: tuple[Any, ...]
     bands: tuple[Bands, ...]
@@ -171,27 +172,8 @@ class GroupedBands:
         """Each group as the values of so many columns."""
         return label_parts(self.groups, columns, "the bands")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bands as JSON, with a checksum: whole or not at all."""
-        self._check()
-        saving.save(path, saving.GROUPED_BANDS, self._fields())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GroupedBands:
-        """Read bands that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
-        return saving.load(path, saving.GROUPED_BANDS, cls._from_fields)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bands as plain JSON values."""
-        return saving.to_document(saving.GROUPED_BANDS, self._fields())
-
-    @classmethod
-    def from_dict(cls, document: Any) -> GroupedBands:
-        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
-        return saving.from_document(document, saving.GROUPED_BANDS, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, document: Any) -> GroupedBands:
+    def _from_fields(cls, document: Any) -> Self:
         return cls(
             groups=tuple(saving.label_from_json(group) for group in saving.list_from_json(document["groups"])),
             bands=tuple(Bands._from_fields(one) for one in saving.list_from_json(document["bands"])),
@@ -202,9 +184,6 @@ class GroupedBands:
             "groups": [saving.label_to_json(group) for group in self.groups],
             "bands": [one._fields() for one in self.bands],
         }
-
-    def _columns(self) -> None:
-        """It has no table."""
 
     def _check(self) -> None:
         """Raise where the parts of the bands contradict each other."""

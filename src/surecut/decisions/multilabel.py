@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class LabelsPerRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MultilabelCut:
+class MultilabelCut(saving.Saved):
     """A threshold for each of many labels, tuned for an average of a metric over them.
 
     Attributes
@@ -114,6 +113,8 @@ class MultilabelCut:
     >>> print(cut)
     2 labels, each with a threshold of its own: macro f1 = 0.9000 on 4 rows each
     """
+
+    schema = saving.MULTILABEL_CUT
 
     labels: tuple[Any, ...]
     thresholds: NDArray[np.float64]
@@ -392,30 +393,8 @@ class MultilabelCut:
         """Each label as the values of so many columns."""
         return label_parts(self.labels, columns)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cut: as Parquet if the path ends in ``.parquet`` (for many labels), else as JSON.
-
-        As in `Cut.save`, a file has a checksum, and a cut whose parts contradict each other is a `ValueError`.
-        """
-        self._check()
-        saving.save(path, saving.MULTILABEL_CUT, self._fields(), self._columns())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> MultilabelCut:
-        """Read a cut that `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
-        return saving.load(path, saving.MULTILABEL_CUT, cls._from_fields)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The cut as plain JSON values, one object per label."""
-        return saving.to_document(saving.MULTILABEL_CUT, self._fields(), self._columns())
-
-    @classmethod
-    def from_dict(cls, document: Any) -> MultilabelCut:
-        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
-        return saving.from_document(document, saving.MULTILABEL_CUT, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, document: Any) -> MultilabelCut:
+    def _from_fields(cls, document: Any) -> Self:
         if document["average"] not in AVERAGES:
             raise ValueError(f"its average must be one of {', '.join(AVERAGES)}")
         per_label, confidence = document["per_label"], document["confidence"]

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -97,6 +97,48 @@ MULTILABEL_CUT = Schema(
 BANDS = Schema("surecut/bands", 1, "bands file", "the thresholds between zones of one score", "Bands")
 GROUPED_BANDS = Schema("surecut/grouped-bands", 1, "file of grouped bands", "the bands of groups", "GroupedBands")
 SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT, BANDS, GROUPED_BANDS)}
+
+
+class Saved:
+    """A decision that is saved as a document of its schema."""
+
+    schema: ClassVar[Schema]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON, whole or not at all; as Parquet if it has many labels and the path ends in ``.parquet``.
+
+        A file has a checksum of what it holds. A decision whose parts contradict each other, such as a threshold
+        outside of its interval, is a `ValueError`.
+        """
+        self._check()
+        save(path, self.schema, self._fields(), self._columns())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; anything else is a `ValueError` that says why, a file that was edited too."""
+        return load(path, cls.schema, cls._from_fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; floats are written to the last bit, infinities as text."""
+        return to_document(self.schema, self._fields(), self._columns())
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Self:
+        """Read what `to_dict` wrote; anything else is a `ValueError` that says why."""
+        return from_document(document, cls.schema, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, document: Any) -> Self:
+        raise NotImplementedError
+
+    def _fields(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _columns(self) -> dict[str, list[Any]] | None:
+        return None
+
+    def _check(self) -> None:
+        raise NotImplementedError
 
 
 class SavedCutError(ValueError):

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
-from surecut._labels import as_labels
-from surecut.certificates.weights import frequencies, require_both, require_whole
+from surecut.certificates.weights import frequencies
 from surecut.certificates.zone_assurance import assured_edges
 from surecut.constraints import InfeasibleError
 from surecut.core import rules
@@ -21,11 +19,9 @@ from surecut.core.zone_bounds import search_zones
 from surecut.core.zone_search import best_edges, rows_between
 from surecut.core.zone_task import ZoneTask
 from surecut.decisions.bands import Bands
-from surecut.positive_class import settle_absence
-from surecut.sources.arrays import ArraySource
 from surecut.tuning.bands_request import TRIAGE, BandsRequest
 from surecut.tuning.stable import settle
-from surecut.tuning.tune import TalliedRows, tally_for_limits
+from surecut.tuning.tune import TalliedRows, array_source, tally_for_limits
 from surecut.tuning.zone_failures import failure_rates
 
 if TYPE_CHECKING:
@@ -140,17 +136,7 @@ def tune_bands(
         return find_bands(*_tallied(tally, request))
     if y_true is None or y_score is None:
         raise ValueError("tune_bands needs rows: pass y_true and y_score, or tally=")
-    require_both(weights, sample_weight is not None)
-    if missing == "drop":
-        y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
-    labels = as_labels(y_true, pos_label=pos_label, check=False)
-    settle_absence(labels.absent, request.metrics)
-    scores = as_scores(y_score)
-    require_same_length(y_true=labels, y_score=scores)
-    row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-    if row_weights is not None:
-        require_whole(row_weights, weights)
-    return find_bands(ArraySource(scores, labels, row_weights), request)
+    return find_bands(array_source(y_true, y_score, sample_weight, request), request)
 
 
 def _tallied(tally: ScoreTally | ScoreSketch, request: BandsRequest) -> tuple[TalliedRows, BandsRequest]:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
-from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
-from surecut._labels import as_labels
-from surecut.certificates.weights import require_both, require_whole
 from surecut.constraints import ConstraintLike
-from surecut.positive_class import settle_absence
-from surecut.sources.arrays import ArraySource
 from surecut.tuning.request import MetricLike, Request, RowOptions
-from surecut.tuning.tune import tune
+from surecut.tuning.tune import array_source, tune
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -115,15 +110,5 @@ def tune_threshold(
         missing=missing,
         random_state=random_state,
     )
-    require_both(weights, sample_weight is not None)
-    if missing == "drop":
-        y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
-    labels = as_labels(y_true, pos_label=pos_label, check=False)
-    settle_absence(labels.absent, request.metrics)
-    scores = as_scores(y_score)
-    require_same_length(y_true=labels, y_score=scores)
-    row_weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-    if row_weights is not None:
-        require_whole(row_weights, weights)
-    cuts = tune(ArraySource(scores, labels, row_weights), request)
+    cuts = tune(array_source(y_true, y_score, sample_weight, request), request)
     return cast("Cut | dict[str, Cut]", request.named(cuts))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from surecut._inputs import as_scores, as_weights, require_same_length, without_missing
+from surecut._labels import as_labels
+from surecut.certificates.weights import require_both, require_whole
 from surecut.core.candidates import cut_of
 from surecut.core.memory import Counted
 from surecut.core.search import RANGES, Source, resolved, search
 from surecut.core.tally import CoarseTally, ScoreTally
+from surecut.positive_class import settle_absence
 from surecut.sample import checksum_of
+from surecut.sources.arrays import ArraySource
 from surecut.tuning.promised import promised_cut
 from surecut.tuning.smoothing import shrunken_cut
 from surecut.tuning.stable import stable_cuts
@@ -18,7 +23,7 @@ from surecut.tuning.stable import stable_cuts
 if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.sample import Sample
-    from surecut.tuning.request import Request
+    from surecut.tuning.request import Request, RowsRequest
     from surecut.tuning.resampling import Folds
 
 
@@ -43,6 +48,21 @@ class TalliedRows(Counted):
 
     def tally(self) -> ScoreTally:
         return self._tally
+
+
+def array_source(y_true: Any, y_score: Any, sample_weight: Any, request: RowsRequest) -> ArraySource:
+    """Labels and scores in memory as a source of rows."""
+    require_both(request.weights, sample_weight is not None)
+    if request.missing == "drop":
+        y_true, y_score, sample_weight = without_missing(y_true, y_score, sample_weight)
+    labels = as_labels(y_true, pos_label=request.pos_label, check=False)
+    settle_absence(labels.absent, request.metrics)
+    scores = as_scores(y_score)
+    require_same_length(y_true=labels, y_score=scores)
+    weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+    if weights is not None:
+        require_whole(weights, request.weights)
+    return ArraySource(scores, labels, weights)
 
 
 def tune(source: RowsToTune, request: Request, folds: Folds | None = None) -> list[Cut]:
