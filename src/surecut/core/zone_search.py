@@ -24,7 +24,7 @@ from surecut.constraints import TOLERANCE, InfeasibleError
 from surecut.core.rules import least_tie
 from surecut.core.zone_task import Aim, ZoneTask, cells_of_zone, gain_at, named, of_decided
 from surecut.metrics import NOISE
-from surecut.zones import QUANTITIES, Condition
+from surecut.zones import QUANTITIES, BoundaryGain, Condition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class ZoneSearch:
         best = float(reach[-1].max())
         if best == -np.inf:
             return None
-        rounding = NOISE * len(gains) * _scale(parts, best)
+        rounding = NOISE * len(gains) * self._scale(gains, parts, best)
         if least is None:
             wanted = float(least_tie(best, rounding))
         else:
@@ -140,6 +140,17 @@ class ZoneSearch:
             chosen.append(edge)
             gained += float(parts[boundary - 1][edge])
         return chosen[::-1], wanted
+
+    def _scale(self, gains: NDArray[np.float64], parts: Sequence[NDArray[np.float64]], best: float) -> float:
+        """How large the numbers are that add up to the best sums, or to sums that may tie with them."""
+        largest = [float(part.max()) for part in parts]
+        found = 0.0
+        for boundary, (part, own) in enumerate(zip(parts, largest, strict=True), 1):
+            near = part >= best - (sum(largest) - own) - abs(best)
+            gain = gain_at(gains, boundary)
+            terms = BoundaryGain(abs(gain.positive), abs(gain.negative)).evaluate(self.edges)
+            found += float(np.asarray(terms)[near].max(initial=0.0))
+        return found
 
     def best_ratio(self, aim: Aim) -> list[int] | None:
         """The edges with the largest ratio, by a few sums of gains (Dinkelbach's method).
@@ -237,16 +248,6 @@ class ZoneSearch:
                 met &= one.is_met(self.inside(high, edges))
             found[start : start + step] = np.where(met, reach, -np.inf).max(axis=1)
         return found
-
-
-def _scale(parts: Sequence[NDArray[np.float64]], best: float) -> float:
-    """How large the numbers are that add up to the best sums, or to sums that may tie with them."""
-    largest = [float(part.max()) for part in parts]
-    found = 0.0
-    for part, own in zip(parts, largest, strict=True):
-        others = sum(largest) - own
-        found += float(np.abs(part[part >= best - others - abs(best)]).max(initial=0.0))
-    return found
 
 
 def _met(edges: Confusion, conditions: Iterable[Condition]) -> NDArray[np.bool_] | None:
