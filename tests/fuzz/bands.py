@@ -212,7 +212,7 @@ def drawn(kind: str, seed: int) -> Case:
         if random.random() < 0.7 or "conditions" not in options:
             options["gains"] = {middle[0]: (-0.25, -0.25)}
     if kind in ("weights", "gains") and random.random() < 0.7:
-        weight = random.integers(0, 5, size).astype(float) / random.choice([1, 4])
+        weight = random.integers(0, 5, size).astype(float) / random.choice([1, 4, 10])
         weight[:2] = 1
     if kind in ("prior", "grades", "inside") and random.random() < (1 if kind == "prior" else 0.3):
         options["prior"] = float(random.choice([0.125, 0.5, 0.75]))
