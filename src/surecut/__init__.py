@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import LabelStability, Stability
+    from surecut.decisions.top_k import TopK
     from surecut.linear.surrogate import LinearSurrogate
     from surecut.metrics import get_metric
     from surecut.positive_class import PositiveClassWarning
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from surecut.tuning.frame import apply_frame, tally_frame, tune_frame
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
+    from surecut.tuning.top_k import tune_top_k
 
 _HOME = {
     "Bands": "surecut.decisions.bands",
@@ -63,6 +65,7 @@ _HOME = {
     "SourceChangedError": "surecut.core.search",
     "ScoreTally": "surecut.core.tally",
     "Stability": "surecut.decisions.stability",
+    "TopK": "surecut.decisions.top_k",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "check_drift": "surecut.certificates.drift",
@@ -74,6 +77,7 @@ _HOME = {
     "tune_frame": "surecut.tuning.frame",
     "tune_threshold": "surecut.tuning.threshold",
     "tune_thresholds": "surecut.tuning.labels",
+    "tune_top_k": "surecut.tuning.top_k",
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
@@ -102,6 +106,7 @@ __all__ = [
     "SketchCut",
     "SourceChangedError",
     "Stability",
+    "TopK",
     "UnknownLabelWarning",
     "ZoneLimit",
     "apply_frame",
@@ -122,6 +127,7 @@ __all__ = [
     "tune_frame",
     "tune_threshold",
     "tune_thresholds",
+    "tune_top_k",
 ]
 
 

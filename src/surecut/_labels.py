@@ -346,3 +346,42 @@ def label_parts(labels: Sequence[Any], columns: int, whose: str = "the cut") -> 
     if any(len(label) != columns for label in parts):
         raise ValueError(f"labels of {whose}, such as {labels[0]!r}, do not come from {counted(columns, 'column')}")
     return [tuple(map(plain_value, label)) for label in parts]
+
+
+class ClassCodes(NamedTuple):
+    """A column of class labels: the position of each row's class, and the classes."""
+
+    codes: NDArray[np.int64]
+    classes: tuple[Any, ...]
+
+
+def class_codes(y: ArrayLike, columns: int, classes: Iterable[Any] | None, name: str = "Y_true") -> ClassCodes:
+    """Class labels of rows as positions among the classes, which belong to so many columns of scores.
+
+    Without `classes` they are the distinct labels, sorted.
+
+    >>> class_codes(["b", "a", "b"], 2, None)
+    ClassCodes(codes=array([1, 0, 1]), classes=('a', 'b'))
+    """
+    values = as_column(y, name)
+    if values.dtype.kind not in "biufUSOT":
+        raise wrong_type(name, "dates or times" if values.dtype.kind in "mM" else f"values of type {values.dtype}")
+    _require_labels(values, name)
+    found, codes = np.unique(np.asarray(values.tolist() if values.dtype.kind in "OT" else values), return_inverse=True)
+    labels = _distinct(found.tolist())
+    kind_of(labels, name)
+    known = labels if classes is None else [plain_label_value(one) for one in classes]
+    if len(set(known)) < len(known):
+        raise ValueError(f"classes= names a class twice: {listed(known)}")
+    if len(known) != columns:
+        raise ValueError(
+            f"Y_score has {counted(columns, 'column')}, and {name} holds {len(labels)} classes: {listed(labels)}; say "
+            "with classes= which class each column is of"
+            if classes is None
+            else f"Y_score has {counted(columns, 'column')}, and classes= names {len(known)} classes"
+        )
+    position = {label: i for i, label in enumerate(known)}
+    if lacking := [label for label in labels if label not in position]:
+        raise ValueError(f"{name} holds {listed(lacking)}, which classes= does not name: {listed(known)}")
+    place = np.array([position[label] for label in labels], dtype=np.int64)
+    return ClassCodes(place[codes.reshape(-1)], tuple(known))

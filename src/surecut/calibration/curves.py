@@ -14,6 +14,8 @@ import numpy as np
 
 from surecut.calibration.corrections import Atoms, Correction, corrections
 from surecut.core.keys import scores_of_keys
+from surecut.decisions.score_map import ScoreMap, features, sigmoid
+from surecut.decisions.score_map import margin as margin_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,11 +168,16 @@ class Calibration:
     def curve(self, scores: NDArray[np.float64], label: NDArray[np.int64]) -> NDArray[np.float64]:
         """The same without corrections."""
         features = _features(self.logit(scores), self.family)
-        return _sigmoid(np.einsum("nd,nd->n", features, self.coefficients[label]))
+        return sigmoid(np.einsum("nd,nd->n", features, self.coefficients[label]))
+
+    @property
+    def score_map(self) -> ScoreMap:
+        """The curves, without corrections, as rules save them."""
+        return ScoreMap(self.family, self.is_probability, self.limits, self.coefficients, self.slope, self.intercept)
 
     def logit(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores on the logit scale that the labels share."""
-        return self.slope * _margin(scores, self.is_probability, self.limits) + self.intercept
+        return self.slope * margin_of(scores, self.is_probability, self.limits) + self.intercept
 
 
 def calibrate(groups: Groups) -> Calibration:
@@ -181,7 +188,7 @@ def calibrate(groups: Groups) -> Calibration:
         return Calibration(FAMILIES[0], False, (0.0, 0.0), 1.0, 0.0, line, rejected_alone=np.zeros(labels))
     is_probability = groups.lowest >= 0 and groups.highest <= 1
     limits = _limits(groups, is_probability)
-    margin = _margin(groups.scores, is_probability, limits)
+    margin = margin_of(groups.scores, is_probability, limits)
     weight = groups.negative + groups.positive
     centre = np.average(margin, weights=weight)
     scale = np.sqrt(np.average((margin - centre) ** 2, weights=weight)) or 1.0
@@ -239,7 +246,7 @@ def _share_of_corrected(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
     share = 0.5
     weights = np.full(len(evidence), share)
     for _ in range(50):
-        weights = _sigmoid(evidence + np.log(share / (1 - share)))
+        weights = sigmoid(evidence + np.log(share / (1 - share)))
         share = (weights.sum() + 1) / (len(weights) + 2)
     return weights
 
@@ -300,7 +307,7 @@ def _fit(
     """Logistic regressions of many labels at once, coefficients drawn toward `mean`; and their curvatures."""
     coefficients = np.tile(mean, (len(features), 1)) if start is None else start
     for _ in range(50):
-        probability = _sigmoid((features @ coefficients[..., None])[..., 0])
+        probability = sigmoid((features @ coefficients[..., None])[..., 0])
         gradient = ((weight * probability - positive)[:, None] @ features)[:, 0]
         gradient += (coefficients - mean) @ precision
         spread = weight * np.maximum(probability * (1 - probability), 1e-12)
@@ -322,25 +329,7 @@ def _padded(
 
 
 def _features(logit: NDArray[np.float64], family: str) -> NDArray[np.float64]:
-    ones = np.ones_like(logit)
-    if family == "sigmoid":
-        return np.stack((logit, ones), axis=-1)
-    return np.stack((-np.logaddexp(0, -logit), np.logaddexp(0, logit), ones), axis=-1)
-
-
-def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import expit
-
-    return np.asarray(expit(values))
-
-
-def _margin(scores: NDArray[np.float64], is_probability: bool, limits: tuple[float, float]) -> NDArray[np.float64]:
-    """Scores on a scale of their own: the logit of probabilities, others by their place between the limits."""
-    clipped = np.clip(scores, *limits)
-    if is_probability:
-        return np.asarray(np.log(clipped / (1 - clipped)))
-    lower, upper = limits
-    return np.asarray((clipped / 2 - lower / 2) / ((upper / 2 - lower / 2) or 1.0))  # halves do not overflow
+    return np.stack(np.broadcast_arrays(*features(logit, family)), axis=-1)
 
 
 def _limits(groups: Groups, is_probability: bool) -> tuple[float, float]:

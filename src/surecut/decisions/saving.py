@@ -96,7 +96,8 @@ MULTILABEL_CUT = Schema(
 )
 BANDS = Schema("surecut/bands", 1, "bands file", "the thresholds between zones of one score", "Bands")
 GROUPED_BANDS = Schema("surecut/grouped-bands", 1, "file of grouped bands", "the bands of groups", "GroupedBands")
-SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT, BANDS, GROUPED_BANDS)}
+TOP_K = Schema("surecut/top-k", 1, "top-k file", "a rule that predicts k labels a row", "TopK", table="per_label")
+SCHEMAS = {schema.name: schema for schema in (CUT, MULTILABEL_CUT, BANDS, GROUPED_BANDS, TOP_K)}
 
 
 class Saved:

@@ -1,0 +1,321 @@
+"""What rules that predict k labels a row are judged by: one number for the confusions of all labels together.
+
+A rule that predicts exactly k labels a row has no threshold for each label: to predict one label more is to predict
+another one less. So what it is worth is a function of all labels' true positives and predicted rows at once. Each
+average of a metric, and each metric of several classes, is written as sums over the labels of a few *terms*, and a
+function of these sums. A search then only computes the terms of the labels that change.
+
+To add a metric of several classes: write a frozen dataclass with `name`, `terms` and `combine`, and list it in
+`MULTICLASS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from surecut._inputs import plain_name
+from surecut.averages import undefined_labels
+from surecut.confusion import Confusion
+from surecut.metrics import ALIASES, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE = "macro", "micro", "weighted", "multiclass"
+
+TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
+
+STEP = 1e-3
+"""The difference quotient of a slope is over this share of the smallest cell."""
+
+SMALLEST = 1e-300
+"""Stands for 0 where a logarithm is taken; values are computed without it."""
+
+
+@dataclass(frozen=True)
+class MulticlassMetric(ABC):
+    """A metric of the confusion matrix of several classes, of which each row has one and is predicted one.
+
+    It is larger for better predictions, and depends on three numbers for each class only: its rows, the rows that are
+    predicted to have it, and those of them that do.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        """What each class adds to the sums."""
+
+    @abstractmethod
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        """The metric, from the sums over all classes."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What, with the name, makes the metric again."""
+        return {}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class MulticlassAccuracy(MulticlassMetric):
+    """The share of rows whose class is predicted."""
+
+    name = "accuracy"
+
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        return (tp,)
+
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        return sums[0] / total
+
+
+@dataclass(frozen=True)
+class BalancedAccuracy(MulticlassMetric):
+    """The mean over the classes that there are of the share of their rows that is predicted: the macro recall."""
+
+    name = "balanced_accuracy"
+
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        return (_share(tp, positives),)
+
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        return sums[0] / np.count_nonzero(positives)
+
+
+@dataclass(frozen=True)
+class MulticlassGMean(MulticlassMetric):
+    """The geometric mean over the classes that there are of the share of their rows that is predicted."""
+
+    name = "gmean"
+
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        present = np.asarray(positives) > 0
+        return (np.where(present, np.log(np.maximum(_share(tp, positives), SMALLEST)), 0.0),)
+
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        return np.exp(sums[0] / np.count_nonzero(positives))
+
+
+@dataclass(frozen=True)
+class MulticlassKappa(MulticlassMetric):
+    """Cohen's κ: the accuracy beyond that of predictions drawn with the same frequencies, relative to what is left."""
+
+    name = "kappa"
+
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        return tp / total, (positives / total) * (predicted / total)
+
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        accuracy, by_chance = sums
+        return _ratio(accuracy - by_chance, 1 - by_chance)
+
+
+@dataclass(frozen=True)
+class MulticlassMCC(MulticlassMetric):
+    """The correlation of the true with the predicted classes (Matthews, Gorodkin); 0 where it is undefined."""
+
+    name = "mcc"
+
+    def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
+        share = predicted / total
+        return tp / total, (positives / total) * share, share * share
+
+    def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
+        accuracy, by_chance, squares = sums
+        true_squares = float(((positives / total) ** 2).sum())
+        return _ratio(accuracy - by_chance, np.sqrt(np.maximum(1 - squares, 0) * max(1 - true_squares, 0)))
+
+
+MULTICLASS: dict[str, Callable[[], MulticlassMetric]] = {
+    "accuracy": MulticlassAccuracy,
+    "balanced_accuracy": BalancedAccuracy,
+    "gmean": MulticlassGMean,
+    "kappa": MulticlassKappa,
+    "mcc": MulticlassMCC,
+}
+"""Metrics of several classes by name."""
+
+
+def multiclass_metric(name: Any) -> MulticlassMetric | None:
+    """The metric of several classes with this name, or another name of it; None if there is none.
+
+    >>> multiclass_metric("cohen_kappa_score").name, multiclass_metric("f1")
+    ('kappa', None)
+    """
+    if isinstance(name, MulticlassMetric):
+        return name
+    if not isinstance(name, str):
+        return None
+    plain = plain_name(name)
+    for spelling in (plain, plain.removesuffix("_score")):
+        found = {"am": "balanced_accuracy"}.get(ALIASES.get(spelling, spelling), ALIASES.get(spelling, spelling))
+        if found in MULTICLASS:
+            return MULTICLASS[found]()
+    return None
+
+
+class LabelObjective(ABC):
+    """A function of the confusions of all labels, for given rows.
+
+    Attributes
+    ----------
+    positives, total
+        Weight of the rows that have each label, and of all rows.
+    can_be_bounded
+        Whether it is one sum, whose terms never grow with more false positives or fewer true positives.
+    """
+
+    name: str
+    average: str
+    can_be_bounded = False
+
+    def __init__(self, positives: NDArray[Any], total: Any) -> None:
+        self.positives = np.asarray(positives)
+        self.total = total
+
+    @abstractmethod
+    def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        """What labels add to the sums, of shape (sums, …); `label` are their positions."""
+
+    @abstractmethod
+    def combine(self, sums: NDArray[np.float64]) -> Any:
+        """The value, from sums of shape (sums, …)."""
+
+    def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
+        """The value where all labels have these counts."""
+        return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
+
+    def slopes(self, tp: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How fast the value grows with the true positives and with the predicted rows of each label.
+
+        Predicting label j for a row that has it with probability η is worth η times the first slope plus the second:
+        an affine function of η. The slopes are taken where one more row is predicted at random, since ratios such as
+        the precision have none where nothing is predicted.
+        """
+        share = np.asarray(self.positives, dtype=float) / float(self.total)
+        random = 1 / (float(self.total) + 1)
+        tp = (1 - random) * np.asarray(tp, dtype=float) + random * self.positives / 2
+        predicted = (1 - random) * np.asarray(predicted, dtype=float) + random * self.total / 2
+        here = self.terms(tp, predicted)
+        sums = here.sum(axis=-1)[:, None]
+        step = STEP * np.where((share > 0) & (share < 1), np.minimum(share, 1 - share), 1.0)
+
+        def slope(more_tp: Any) -> NDArray[np.float64]:
+            change = self.terms(tp + more_tp, predicted + step) - here
+            return np.asarray((self.combine(sums + change) - self.combine(sums)) / step)
+
+        of_negative = slope(0.0)
+        return np.where(share > 0, slope(step) - of_negative, 0.0), of_negative
+
+
+class AveragedMetric(LabelObjective):
+    """A metric of one label, averaged over labels.
+
+    A label on whose rows the metric is undefined counts 0 if scikit-learn has it so (F, precision, recall), else it is
+    left out, as in `tune_thresholds`.
+    """
+
+    def __init__(self, metric: Metric, average: str, positives: NDArray[Any], total: Any) -> None:
+        super().__init__(positives, total)
+        self.metric, self.average, self.name = metric, average, metric.name
+        nothing = np.zeros(len(self.positives))
+        totals = Confusion(nothing, nothing, self.positives, total - self.positives)
+        undefined = [i for i, _ in undefined_labels(metric, totals)]
+        self.undefined = np.zeros(len(self.positives), dtype=bool)
+        self.undefined[undefined] = True
+        counts = ~self.undefined if metric.needs_positives and metric.needs_negatives else np.ones(len(nothing), bool)
+        weight = np.asarray(self.positives, dtype=float) * counts if average == WEIGHTED else counts.astype(float)
+        if not weight.sum() > 0:
+            raise ValueError(f"{metric.name} is undefined for every label: none has rows of both classes")
+        self.weight = np.where(self.undefined, 0.0, weight / weight.sum())
+        self.can_be_bounded = average != MICRO and metric.extremes_at_corners and metric.falls_with_errors
+
+    def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        if self.average == MICRO:
+            return np.stack(np.broadcast_arrays(np.asarray(tp, dtype=float), np.asarray(predicted, dtype=float)))
+        return np.asarray(self.per_label(tp, predicted, label) * self.weight[label])[None]
+
+    def per_label(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        """The metric of labels; 0 where it is 0/0."""
+        positives = self.positives[label]
+        shape = np.broadcast_shapes(np.shape(tp), np.shape(positives))
+        tp, predicted, positives = (np.broadcast_to(one, shape) for one in (tp, predicted, positives))
+        confusion = Confusion(tp, predicted - tp, positives - tp, self.total - positives - predicted + tp)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
+        return np.where(np.isnan(values), 0.0, values)
+
+    def combine(self, sums: NDArray[np.float64]) -> Any:
+        if self.average != MICRO:
+            return sums[0]
+        tp, predicted = sums
+        positives, pairs = self.positives.sum(), self.total * len(self.positives)
+        shape = np.shape(tp)
+        fp = predicted - tp
+        confusion = _flat(Confusion(tp, fp, positives - tp, pairs - positives - fp))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = np.asarray(self.metric.evaluate(confusion), dtype=float)
+        return np.where(np.isnan(values), 0.0, values).reshape(shape)[()]
+
+
+class ClassObjective(LabelObjective):
+    """A metric of several classes, on given rows."""
+
+    average = MULTICLASS_AVERAGE
+
+    def __init__(self, metric: MulticlassMetric, positives: NDArray[Any], total: Any) -> None:
+        super().__init__(positives, total)
+        self.metric, self.name = metric, metric.name
+        self.can_be_bounded = isinstance(metric, (MulticlassAccuracy, BalancedAccuracy, MulticlassGMean))
+
+    def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        found = self.metric.terms(tp, predicted, self.positives[label], self.total)
+        return np.stack([np.asarray(one, dtype=float) for one in found])
+
+    def combine(self, sums: NDArray[np.float64]) -> Any:
+        return self.metric.combine(tuple(sums), self.positives, self.total)
+
+    def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
+        if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():
+            return 0.0
+        return super().value(tp, predicted)
+
+
+def label_objective(
+    metric: Metric | MulticlassMetric, average: str, positives: NDArray[Any], total: Any
+) -> LabelObjective:
+    """What a rule is to be best for, on rows with these numbers of positives.
+
+    >>> from surecut import get_metric
+    >>> objective = label_objective(get_metric("f1"), "macro", np.array([2, 2]), 4)
+    >>> objective.value(np.array([2, 1]), np.array([3, 1]))
+    0.7333333333333334
+    """
+    if isinstance(metric, MulticlassMetric):
+        return ClassObjective(metric, positives, total)
+    return AveragedMetric(metric, average, positives, total)
+
+
+def _share(part: Any, whole: Any) -> Any:
+    part, whole = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0)
+
+
+def _ratio(numerator: Any, denominator: Any) -> Any:
+    """A ratio; 0 where the denominator is 0 up to rounding."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > 1e-15)[()]
+
+
+def _flat(confusion: Confusion) -> Confusion:
+    """Cells in one dimension, as functions of one's own take them."""
+    tp, fp, fn, tn = (np.asarray(getattr(confusion, cell)).reshape(-1) for cell in ("tp", "fp", "fn", "tn"))
+    return Confusion(tp, fp, fn, tn)

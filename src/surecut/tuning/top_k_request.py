@@ -1,0 +1,163 @@
+"""What is asked of `tune_top_k`, validated once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surecut.label_objectives import (
+    MACRO,
+    MULTICLASS,
+    MULTICLASS_AVERAGE,
+    TOP_K_AVERAGES,
+    MulticlassMetric,
+    multiclass_metric,
+)
+from surecut.metrics import Metric, get_metric
+from surecut.tuning.request import check_options
+from surecut.tuning.shrinkage import check_shrinkage
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from surecut.tuning.request import MetricLike
+
+CostsLike = Mapping[Any, Any] | Any
+
+REJECT_TEXT, REJECT_NUMBER = "reject", -1
+"""What is predicted where an action is to reject: with classes that are text, and with numbers."""
+
+
+@dataclass(frozen=True)
+class TopKRequest:
+    """A validated request.
+
+    Attributes
+    ----------
+    k
+        How many labels a row gets.
+    metrics, is_list
+        What rules should be best for, each with its average; and whether it was a list, which gives a dict.
+    shrinkage, stable
+        κ, or ``"auto"``; whether rules are for new rows.
+    missing
+        ``"error"`` or ``"drop"``: what to do with rows without a label, a score or a weight.
+    """
+
+    k: int
+    metrics: tuple[tuple[Metric | MulticlassMetric, str], ...]
+    is_list: bool
+    shrinkage: float | str
+    stable: bool
+    missing: str
+
+    @classmethod
+    def of(
+        cls,
+        metric: MetricLike | Sequence[MetricLike],
+        *,
+        k: Any,
+        average: str | None,
+        multiclass: bool,
+        shrinkage: float | str,
+        stable: bool,
+        missing: str,
+        random_state: Any,
+    ) -> TopKRequest:
+        """Validate what was asked for; `multiclass` says whether each row has one class."""
+        check_options(None, None, None, stable, missing, random_state)
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k= must be a whole number of labels, 1 or more, got {k!r}")
+        if multiclass and k != 1:
+            raise ValueError(f"a row of one class is predicted one: k must be 1, got {k}; for more pass indicators")
+        if average is not None and average not in TOP_K_AVERAGES:
+            raise ValueError(f"average= must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+        if average == MULTICLASS_AVERAGE and not multiclass:
+            raise ValueError(
+                "average='multiclass' needs rows of one class each: pass class labels with k=1, or another average"
+            )
+        kappa = check_shrinkage(shrinkage)
+        if stable and kappa != 0:
+            raise ValueError("stable=True fits a model of the scores itself: leave shrinkage=0")
+        is_list = isinstance(metric, Sequence) and not isinstance(metric, str)
+        asked: Any = metric if is_list else [metric]
+        if not len(asked):
+            raise ValueError("metric is an empty list: name at least one metric")
+        metrics = tuple(_with_average(one, average, multiclass) for one in asked)
+        return cls(int(k), metrics, is_list, kappa, bool(stable), missing)
+
+    def named(self, rules: Sequence[Any]) -> Any:
+        """The rule, or rules of several metrics by name."""
+        if not self.is_list:
+            return rules[0]
+        return dict(zip([metric.name for metric, _ in self.metrics], rules, strict=True))
+
+
+def _with_average(metric: Any, average: str | None, multiclass: bool) -> tuple[Metric | MulticlassMetric, str]:
+    """A metric and how it is averaged: names that mean a metric of several classes mean it where there are classes."""
+    if multiclass and average in (None, MULTICLASS_AVERAGE) and (found := multiclass_metric(metric)) is not None:
+        return found, MULTICLASS_AVERAGE
+    if average == MULTICLASS_AVERAGE:
+        raise ValueError(
+            f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}: other metrics are averaged "
+            "over the classes, average='macro'"
+        )
+    return get_metric(metric), MACRO if average is None else average
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What actions cost.
+
+    Attributes
+    ----------
+    actions
+        What can be done with a row: predict one of the classes, or something else.
+    matrix
+        Shape (classes, actions).
+    """
+
+    actions: tuple[Any, ...]
+    matrix: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, costs: CostsLike | None, reject_cost: ArrayLike | None, classes: Sequence[Any]) -> Costs | None:
+        """Costs as they are written: a matrix with a row per true class, or a mapping of actions; None without any."""
+        if costs is None and reject_cost is None:
+            return None
+        size = len(classes)
+        if isinstance(costs, Mapping):
+            actions = tuple(costs)
+            columns = [_column(cost, size, f"costs[{action!r}]") for action, cost in costs.items()]
+            matrix = np.column_stack(columns) if columns else np.zeros((size, 0))
+        else:
+            actions = tuple(classes)
+            matrix = 1.0 - np.eye(size) if costs is None else np.asarray(costs, dtype=float)
+            if matrix.shape != (size, size):
+                raise ValueError(
+                    f"costs= must have a row per true class and a column per predicted one, {size} × {size} as "
+                    f"confusion_matrix has them, got shape {matrix.shape}; other actions are named by a mapping"
+                )
+        if reject_cost is not None:
+            name: Any = REJECT_TEXT if any(isinstance(one, str) for one in classes) else REJECT_NUMBER
+            if name in actions:
+                raise ValueError(f"{name!r} is a class or an action already: name rejecting in a mapping of costs=")
+            actions = (*actions, name)
+            matrix = np.column_stack((matrix, _column(reject_cost, size, "reject_cost")))
+        if len(actions) < 2:
+            raise ValueError(f"costs= must name two actions or more, got {list(actions)}")
+        if not np.isfinite(matrix).all():
+            raise ValueError("costs= must be finite numbers")
+        return cls(actions, matrix)
+
+
+def _column(cost: Any, classes: int, name: str) -> NDArray[np.float64]:
+    """What one action costs, by true class; one number is the same for all."""
+    column = np.asarray(cost, dtype=float)
+    if column.shape not in ((), (classes,)):
+        raise ValueError(f"{name} must be a number, or one for each of the {classes} classes, got shape {column.shape}")
+    return np.broadcast_to(column, (classes,)).astype(float)
