@@ -34,6 +34,9 @@ TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
 STEP = 1e-3
 """The difference quotient of a slope is over this share of the smallest cell."""
 
+ROUNDING = 1e-14
+"""Differences of shares that are no larger are 0."""
+
 SMALLEST = 1e-300
 """Stands for 0 where a logarithm is taken; values are computed without it."""
 
@@ -131,7 +134,8 @@ class MulticlassMCC(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         accuracy, by_chance, squares = sums
         true_squares = float(((positives / total) ** 2).sum())
-        return _ratio(accuracy - by_chance, np.sqrt(np.maximum(1 - squares, 0) * max(1 - true_squares, 0)))
+        square = np.maximum(1 - squares, 0) * max(1 - true_squares, 0)
+        return _ratio(accuracy - by_chance, np.sqrt(np.where(square > ROUNDING, square, 0)))
 
 
 MULTICLASS: dict[str, Callable[[], MulticlassMetric]] = {
@@ -175,6 +179,7 @@ class LabelObjective(ABC):
 
     name: str
     average: str
+    metric: Any
     can_be_bounded = False
 
     def __init__(self, positives: NDArray[Any], total: Any) -> None:

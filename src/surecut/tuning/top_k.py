@@ -15,6 +15,7 @@ from surecut.confusion import Confusion
 from surecut.core.fixed_point import Rule, fixed_point, usual_starts
 from surecut.core.label_rows import Counts, DenseRows, LabelRows, StoredRows
 from surecut.core.rules import Objective
+from surecut.core.sweeps import Sweep
 from surecut.decisions.score_map import ScoreMap
 from surecut.decisions.top_k import Baseline, TopK
 from surecut.label_objectives import AveragedMetric, LabelObjective, MulticlassMetric, label_objective
@@ -251,10 +252,21 @@ def _tuned(asked: ValidationRows, metric: Any, average: str, request: TopKReques
                 kappa = np.where(rho < 1, rho * rows.positives / (1 - rho), np.inf)
         rows = rows.with_eta(probabilities)
     else:
-        found = [fixed_point(rows, objective, start) for start in usual_starts(rows)]
+        found = searched(rows, objective)
     best = max(found, key=lambda rule: rule.value)
     agreed = sum(rule.value >= best.value - 1e-9 for rule in found)
     return _record(asked, rows, best, objective, metric, request, len(found), agreed, score_map, kappa)
+
+
+def searched(rows: LabelRows, objective: LabelObjective) -> list[Rule]:
+    """Rules that no change of a single number improves, one from each start."""
+    starts = usual_starts(rows)
+    starts = [*starts, *(fixed_point(rows, objective, start) for start in starts)]
+    if 0 <= rows.eta.min(initial=0) and rows.eta.max(initial=0) <= 1:
+        soft = rows.with_truth(rows.eta)
+        expected = label_objective(objective.metric, objective.average, soft.positives, soft.total)
+        starts += [fixed_point(soft, expected, start) for start in starts[:2]]
+    return [Sweep(rows, objective, start).run() for start in starts]
 
 
 def _record(

@@ -2,7 +2,7 @@
 
 - `rows`: the loops over rows of one sample. `columns`: those over columns of a matrix.
 - `judging`: the judge, of entries and of sorted columns.
-- `draws`: resampled counts.
+- `draws`: resampled counts. `contests`: what a label has to beat in each row.
 - `kernels`: what calls them. `kernel`: how each is compiled.
 
 They are written so that numba compiles them soon, because a process may call them only once: they call no function,
@@ -12,8 +12,9 @@ of None makes unnecessary is left out.
 No fastmath and no `parallel=True`: all passes over the rows must map alike, and threads come from the caller's pool.
 """
 
+from surecut.core.compiled.contests import beaten_of_dense, beaten_of_stored
 from surecut.core.compiled.draws import draw_counts
 from surecut.core.compiled.judging import judge
 from surecut.core.compiled.kernels import CompiledKernels
 
-__all__ = ["CompiledKernels", "draw_counts", "judge"]
+__all__ = ["CompiledKernels", "beaten_of_dense", "beaten_of_stored", "draw_counts", "judge"]

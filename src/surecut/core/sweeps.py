@@ -1,0 +1,289 @@
+"""Exact search of one number of a rule at a time: a label's offset, or its gain, with all others as they are.
+
+While the offset of a label grows, rows join it one after the other: each where the label overtakes the k-th best of the
+row's other labels, its *rival*, which loses the row. So the best offset is found by one pass over the rows in the order
+of their *margins*, the offsets at which they join. Rows in many bins of margins are counted by bin first, and only
+bins that could hold a better offset are opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surecut.core import contests
+from surecut.core.fixed_point import Rule
+from surecut.core.label_rows import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from surecut.core.label_rows import LabelRows
+    from surecut.label_objectives import LabelObjective
+
+BETTER = 1e-11
+"""A rule is better if its value is larger by more than this."""
+
+BINS = 512
+
+BINNED_ROWS = 8192
+"""Fewer rows are sorted."""
+
+ROWS_PER_CELL = 2
+"""Rows are counted in bins if there are so many for each label and bin."""
+
+MOST_ROUNDS = 30
+
+
+class Flips(NamedTuple):
+    """Rows that may join a label, and where.
+
+    Attributes
+    ----------
+    place
+        Where each row joins.
+    rival
+        The label that loses the row; `NO_LABEL` where none does.
+    gained, lost
+        Weight of the row if it has the label, and if it has the rival.
+    weight
+        Of the row.
+    """
+
+    place: NDArray[np.float64]
+    rival: NDArray[np.int64]
+    gained: NDArray[Any]
+    lost: NDArray[Any]
+    weight: NDArray[Any]
+
+    def take(self, rows: Any) -> Flips:
+        """Some of the rows."""
+        return Flips(*(column[rows] for column in self))
+
+
+class Found(NamedTuple):
+    """The best place of a label: rows whose margin is at most `place` join."""
+
+    place: float
+    value: float
+
+
+class Sweep:
+    """A rule on given rows, and the search of its numbers one after the other."""
+
+    def __init__(self, rows: LabelRows, objective: LabelObjective, rule: Rule) -> None:
+        self.rows, self.objective = rows, objective
+        self.a, self.offsets = rule.a.copy(), rule.offsets.copy()
+        self.gain = rows.affine(self.a, self.offsets)
+        self.contest = contests.of(rows)
+        self.counts = self._counted()
+        self.value = objective.value(*self.counts)
+        self._scales = bool((rows.eta >= 0).all())
+
+    def run(self, rounds: int = MOST_ROUNDS) -> Rule:
+        """Search label by label until no number can be improved."""
+        labels = len(self.a)
+        last_improved, step = 0, 0
+        for number in range(rounds):
+            for label in range(labels):
+                step += 1
+                improved = self._improve(label, by_gain=False)
+                if self._scales:
+                    improved |= self._improve(label, by_gain=True)
+                if improved:
+                    last_improved = step
+                elif step - last_improved >= labels:
+                    return self.rule
+            if number + 1 == rounds:
+                break
+        return self.rule
+
+    @property
+    def rule(self) -> Rule:
+        """The present rule."""
+        return Rule(self.a.copy(), self.offsets.copy(), self.value)
+
+    def best_of(self, label: int, by_gain: bool = False) -> Found:
+        """The best place of a label's offset (or gain) with all others as they are, and the value there."""
+        flips, base, _ = self._flips(label, by_gain)
+        return best_place(flips, base, label, self.objective)
+
+    def _improve(self, label: int, by_gain: bool) -> bool:
+        flips, base, beaten = self._flips(label, by_gain)
+        if not len(flips.place):
+            return False
+        found = best_place(flips, base, label, self.objective)
+        if not found.value > self.value + BETTER:
+            return False
+        number = placed(flips.place, found.place, by_gain)
+        a, offset = (number, self.offsets[label]) if by_gain else (self.a[label], number)
+        column = self.contest.column(label)
+        with np.errstate(invalid="ignore"):
+            gain = column.eta * a + offset
+        gain = np.where(np.isinf(column.eta), column.eta, gain)
+        before = self.counts
+        joins = beaten.joins(gain, label)
+        counts = self._moved(label, beaten, joins)
+        value = self.objective.value(*counts)
+        if not value > self.value + BETTER:  # the gain is too fine for floating-point numbers
+            self.counts = before
+            return False
+        self.a[label], self.offsets[label] = a, offset
+        self.contest.write(self.gain, label, gain)
+        self.counts, self.value = counts, value
+        return True
+
+    def _flips(self, label: int, by_gain: bool) -> tuple[Flips, Counts, contests.Beaten]:
+        """The rows that may join a label, the counts where none of them has, and what the label has to beat."""
+        beaten = self.contest.against(self.gain, label)
+        column = self.contest.column(label)
+        eta, threshold = column.eta, beaten.gain
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            if by_gain:
+                present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+                place = (threshold - self.offsets[label]) / eta
+                place = np.where(eta > 0, place, np.where(present, -np.inf, np.inf))
+            else:
+                place = threshold - eta * self.a[label]
+        place = np.where(np.isnan(place) | (eta == -np.inf), np.inf, place)
+        place = np.where(threshold == -np.inf, np.where(eta == -np.inf, np.inf, -np.inf), place)
+        never = place == np.inf
+        always = place == -np.inf if not by_gain else place <= 0
+        moves = ~(never | always)
+        counts = self._moved(label, beaten, always)
+        weight, truth = self.contest.weight_of(label), self.contest.truth_of(label)
+        flips = Flips(place, beaten.rival, truth * weight, beaten.truth * weight, weight)
+        return (flips if moves.all() else flips.take(moves)), counts, beaten
+
+    def _moved(self, label: int, beaten: contests.Beaten, joins: NDArray[np.bool_]) -> Counts:
+        """The counts where just these rows are predicted to have the label, and the others their rivals."""
+        present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+        changed = np.flatnonzero(present != joins)
+        tp, predicted = self.counts.tp.copy(), self.counts.predicted.copy()
+        if not len(changed):
+            return Counts(tp, predicted)
+        weight = self.contest.weight_of(label)[changed]
+        sign = np.where(joins[changed], 1, -1) * weight
+        own, rival = self.contest.truth_of(label)[changed], beaten.rival[changed]
+        predicted[label] += sign.sum()
+        tp[label] += (sign * own).sum()
+        known = rival >= 0
+        labels = len(tp)
+        of_rival = beaten.truth[changed][known] * sign[known]
+        kind = tp.dtype
+        predicted = predicted - np.bincount(rival[known], sign[known], minlength=labels).astype(kind)
+        tp = tp - np.bincount(rival[known], of_rival, minlength=labels).astype(kind)
+        return Counts(tp, predicted)
+
+    def _counted(self) -> Counts:
+        return self.rows.counts(self.rows.choose(self.gain))
+
+
+def best_place(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Found:
+    """Where the value is best as rows join a label one after the other; the first such place."""
+    start = Found(-np.inf, objective.value(*base))
+    rows, labels = len(flips.place), len(base.tp)
+    if not rows:
+        return start
+    if rows < BINNED_ROWS or rows < ROWS_PER_CELL * BINS * labels or not objective.can_be_bounded:
+        return _better(start, _along(flips, base, label, objective))
+    best = start
+    for part, counts in _open_bins(flips, base, label, objective):
+        best = _better(best, _along(part, counts, label, objective))
+    return best
+
+
+def _better(one: Found, other: Found) -> Found:
+    if other.value > one.value + BETTER:
+        return other
+    return one
+
+
+def _along(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Found:
+    """The best place in the order of all these rows."""
+    order = np.argsort(flips.place, kind="stable")
+    place, rival, gained, lost, weight = flips.take(order)
+    own = objective.terms(
+        base.tp[label] + np.cumsum(gained), base.predicted[label] + np.cumsum(weight), np.full(len(place), label)
+    )
+    first = objective.terms(base.tp, base.predicted)
+    rest = first.sum(axis=-1) - first[:, label]
+    change = np.zeros(own.shape)
+    grouped = np.argsort(rival, kind="stable")
+    grouped = grouped[np.searchsorted(rival[grouped], 0) :]  # rows without a rival take nothing from a label
+    if len(grouped):
+        who = rival[grouped]
+        starts = np.flatnonzero(np.concatenate(([True], who[1:] != who[:-1])))
+        size = np.diff(np.append(starts, len(who)))
+        taken = base.predicted[who] - _within(weight[grouped], starts, size)
+        true = base.tp[who] - _within(lost[grouped], starts, size)
+        after = objective.terms(true, taken, who)
+        before = np.empty_like(after)
+        before[:, 1:] = after[:, :-1]
+        before[:, starts] = first[:, who[starts]]
+        change[:, grouped] = after - before
+    sums = own + rest[:, None] + np.cumsum(change, axis=1)
+    values = np.asarray(objective.combine(sums), dtype=float)
+    ends = np.append(place[1:] > place[:-1], True)
+    values = np.where(ends, values, -np.inf)
+    best = int(values.argmax())
+    best = int(np.argmax(values >= values[best] - BETTER))
+    return Found(float(place[best]), float(values[best]))
+
+
+def _within(numbers: NDArray[Any], starts: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:
+    """Cumulative sums that begin again at each start."""
+    total = np.cumsum(numbers)
+    before = np.where(starts > 0, total[starts - 1], 0)
+    return np.asarray(total - np.repeat(before, size))
+
+
+def _open_bins(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Iterator[tuple[Flips, Counts]]:
+    """The bins of places that could hold a better one, each with the counts below it."""
+    labels = len(base.tp)
+    sample = np.sort(flips.place[:: max(1, len(flips.place) // 2048)])
+    lowest, highest = sample[len(sample) // 200], sample[-1 - len(sample) // 200]
+    scale = (BINS - 2) / (highest - lowest) if highest > lowest else 0.0
+    number, weight, lost, gained = contests.binned(flips, float(lowest), float(scale), BINS, labels)
+    taken, true, own = (np.cumsum(part, axis=0) for part in (weight, lost, gained))
+    joined = taken.sum(axis=1) + np.cumsum(number)
+    before = np.zeros(1, dtype=taken.dtype)
+    predicted = base.predicted - np.concatenate((np.zeros((1, labels), dtype=taken.dtype), taken))
+    tp = base.tp - np.concatenate((np.zeros((1, labels), dtype=true.dtype), true))
+    tp[:, label] = base.tp[label] + np.concatenate((before, own))
+    predicted[:, label] = base.predicted[label] + np.concatenate((before, joined))
+    where = np.broadcast_to(np.arange(labels), tp.shape)
+    edges = objective.terms(tp, predicted, where).sum(axis=-1)
+    best_edge = float(np.max(objective.combine(edges)))
+    bound_tp, bound_predicted = tp[:-1].copy(), predicted[1:] + (tp[:-1] - tp[1:])
+    bound_tp[:, label] = tp[1:, label]
+    bound_predicted[:, label] = predicted[:-1, label] + (tp[1:, label] - tp[:-1, label])
+    bounds = objective.combine(objective.terms(bound_tp, bound_predicted, where[:-1]).sum(axis=-1))
+    hiding = np.flatnonzero(np.asarray(bounds) >= best_edge - BETTER)
+    bin_of = contests.bins_of(flips.place, float(lowest), float(scale), BINS)
+    if len(hiding) > BINS // 4:
+        yield flips, base
+        return
+    opened = np.zeros(BINS, dtype=bool)
+    opened[hiding] = True
+    rows = np.flatnonzero(opened[bin_of])
+    rows = rows[np.argsort(bin_of[rows], kind="stable")]
+    ends = np.searchsorted(bin_of[rows], hiding, side="right")
+    for position, end, one in zip(np.concatenate(([0], ends[:-1])), ends, hiding, strict=True):
+        if end > position:
+            yield flips.take(rows[position:end]), Counts(tp[one], predicted[one])
+
+
+def placed(places: NDArray[np.float64], place: float, is_gain: bool) -> float:
+    """A number midway between the last row that joins and the first that does not."""
+    joined = places <= place
+    lower = float(places[joined].max()) if joined.any() else -np.inf
+    upper = float(places[~joined].min()) if not joined.all() else np.inf
+    if lower == -np.inf:
+        lower = 0.0 if is_gain and upper > 0 else upper - max(1.0, abs(upper))
+    if upper == np.inf:
+        upper = lower + max(1.0, abs(lower))
+    return lower / 2 + upper / 2
