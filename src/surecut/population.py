@@ -36,7 +36,7 @@ ENUMERATED_POINTS = 16
 ENUMERATED_RULES = 100_000
 """With k labels at each point, all deterministic rules are tried if there are no more."""
 
-STARTS = 12
+STARTS = 4
 """So many of the best deterministic rules are what the search for a randomised one begins with."""
 
 
