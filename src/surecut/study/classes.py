@@ -1,4 +1,4 @@
-"""Beyond the paper: several classes, one model that minimises the log loss, and four ways to decide for a class.
+"""Beyond the paper: several classes, one model that minimises the log loss, and five ways to decide for a class.
 
 - argmax: the class with the largest probability;
 - one-vs-rest: the best F1 threshold of each class by itself, then the class whose probability is the furthest above its
@@ -10,8 +10,9 @@ A training set whose learning or tuning part lacks a class is drawn again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+    from surecut import TopK
 
     Array = NDArray[np.float64]
 
@@ -41,6 +44,11 @@ TEST_ROWS = {"normal-4": 20_000, "normal-10": 20_000, "digits": 300}
 ARGMAX, ONE_VS_REST, STABLE_ONE_VS_REST = "argmax", "one-vs-rest", "one-vs-rest, stable"
 EXACT, STABLE = "tuned, exact", "tuned, stable"
 METHODS = (ARGMAX, ONE_VS_REST, STABLE_ONE_VS_REST, EXACT, STABLE)
+
+OVERFITS = (
+    "The exact rule is the best one of its tuning rows, and follows them where they are few: of digits 200 rows tune "
+    "ten classes. The stable rule is for such cases."
+)
 
 
 def cells(scale: str) -> list[Cell]:
@@ -113,12 +121,13 @@ def thinned_digits() -> tuple[Array, Any]:
     return X[chosen] / 16, y[chosen]
 
 
-def decision(method: str, y: Any, probabilities: Array) -> Any:
+def decision(method: str, y: Any, probabilities: Array) -> Callable[[Array], Any]:
     """A function from probabilities to classes, tuned on some rows."""
     if method == ARGMAX:
         return lambda p: p.argmax(axis=1)
     if method in (EXACT, STABLE):
-        return tune_top_k(y, probabilities, k=1, metric="f1", stable=method == STABLE).predict
+        rule = tune_top_k(y, probabilities, k=1, metric="f1", stable=method == STABLE)
+        return cast("TopK", rule).predict  # one metric, one rule
     indicators = (y[:, None] == np.arange(probabilities.shape[1])).astype(np.int8)
     cuts = tune_thresholds(indicators, probabilities, metric="f1", stable=method == STABLE_ONE_VS_REST)
     thresholds = np.minimum(cuts.thresholds, 1.0)  # +inf, where nothing is predicted
@@ -142,7 +151,7 @@ def figures(table: pd.DataFrame) -> dict[str, Figure]:
         plain = rows[rows.method == ARGMAX].set_index(["n", "repetition"]).f1
         for look, method in enumerate(METHODS):
             own = rows[rows.method == method]
-            beyond = own.assign(gain=own.f1 - plain.reindex(zip(own.n, own.repetition, strict=True)).to_numpy())
+            beyond = own.assign(gain=own.f1 - plain.loc[list(zip(own.n, own.repetition, strict=True))].to_numpy())
             linestyle = "--" if method in (ONE_VS_REST, STABLE_ONE_VS_REST) else "-"
             for panel, quantity in enumerate(("f1", "gain")):
                 if quantity == "f1" or method != ARGMAX:
@@ -180,12 +189,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             Finding.of(all(gain.is_above(0) for gain in of_argmax.values())),
             f"tuned minus argmax: {_listed(of_argmax)}",
             f"at the largest n the difference on the same test rows is {above}",
+            remark=OVERFITS,
         ),
         Claim(
             "(Ours) It is better than the best threshold of each class and the largest excess over it.",
             Finding.of(all(gain.is_above(0) for gain in of_thresholds.values())),
             f"tuned minus one-vs-rest: {_listed(of_thresholds)}",
             f"at the largest n the difference is {above}",
+            remark=OVERFITS,
         ),
         Claim(
             "(Ours) The stable rule is nowhere worse than argmax.",
@@ -215,7 +226,7 @@ def _listed(gains: dict[tuple[str, int], Estimate]) -> str:
 
 EXPERIMENT = Experiment(
     name="classes",
-    title="several classes: one model, and four ways to decide for a class",
+    title="several classes: one model, and five ways to decide for a class",
     section="",
     cells=cells,
     run=run,
