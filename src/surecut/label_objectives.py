@@ -21,7 +21,7 @@ import numpy as np
 from surecut._inputs import plain_name
 from surecut.averages import undefined_labels
 from surecut.confusion import Confusion
-from surecut.metrics import ALIASES, LinearFractionalMetric, Metric
+from surecut.metrics import ALIASES, LinearFractionalMetric, Metric, NoTheoremError, get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,13 @@ class MulticlassMetric(ABC):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         """The metric, from the sums over all classes."""
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each class the most that the metric gains per true positive more, of equally many predicted rows.
+
+        The metrics that have no theorem have none.
+        """
+        raise NoTheoremError(f"the {self.name} of several classes has no bounded slopes: no theorem bounds its regret")
+
     def parameters(self) -> dict[str, Any]:
         """What, with the name, makes the metric again."""
         return {}
@@ -80,6 +87,9 @@ class MulticlassAccuracy(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / total
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ones_like(priors)
+
 
 @dataclass(frozen=True)
 class BalancedAccuracy(MulticlassMetric):
@@ -92,6 +102,9 @@ class BalancedAccuracy(MulticlassMetric):
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / np.count_nonzero(positives)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(_share(1.0, priors) / np.count_nonzero(priors, axis=-1)[..., None])
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,13 @@ class MulticlassKappa(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         accuracy, by_chance = sums
         return _ratio(accuracy - by_chance, 1 - by_chance)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 / (1 − Σ P_j q_j), which is largest where the most frequent class is predicted for all rows."""
+        largest = priors.max(axis=-1, keepdims=True)
+        if (largest >= 1).any():
+            raise NoTheoremError("kappa is constant where all rows have one class: every rule is optimal")
+        return np.broadcast_to(1 / (1 - largest), np.shape(priors))
 
 
 @dataclass(frozen=True)
@@ -165,6 +185,17 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
         if found in MULTICLASS:
             return MULTICLASS[found]()
     return None
+
+
+def averaged_metric(metric: Any, average: str) -> Metric | MulticlassMetric:
+    """The metric that a name means under an average."""
+    if average not in TOP_K_AVERAGES:
+        raise ValueError(f"average must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+    if average != MULTICLASS_AVERAGE:
+        return get_metric(metric)
+    if (found := multiclass_metric(metric)) is None:
+        raise ValueError(f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}")
+    return found
 
 
 class LabelObjective(ABC):
