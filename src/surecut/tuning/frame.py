@@ -302,8 +302,12 @@ def rows_source(frame: Any, columns: Columns, request: RowsRequest) -> Any:
 def engine_rows(frame: Any, columns: Columns, request: RowsRequest) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
-    wrapped = _typed(_wrapped(frame, columns), columns).lazy()
-    return EngineRows(wrapped, columns, request.missing, tuple(request.metrics))
+    return EngineRows(lazy_rows(frame, columns), columns, request.missing, tuple(request.metrics))
+
+
+def lazy_rows(frame: Any, columns: Columns) -> Any:
+    """A frame as narwhals has lazy ones, with columns that engines can compare."""
+    return _typed(_wrapped(frame, columns), columns).lazy()
 
 
 @contextmanager
