@@ -107,7 +107,8 @@ class _Lines(NamedTuple):
     def taken(self, chosen: Any) -> _Lines:
         """Some of the lines, or all in another order."""
         weight = None if self.weight is None else self.weight[chosen]
-        return _Lines(*(values[chosen] for values in self[:-1]), weight=weight)
+        row, column, kind, has_score, score = (values[chosen] for values in self[:-1])
+        return _Lines(row, column, kind, has_score, score, weight)
 
     def without_broken_rows(self, rows: int) -> _Lines:
         """The lines of rows of which no line lacks a value; these are numbered anew."""

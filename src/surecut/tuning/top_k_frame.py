@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from surecut._labels import LabelKind, kind_of
 from surecut._plurals import counted
 from surecut.decisions.top_k import named
 from surecut.label_objectives import MULTICLASS_AVERAGE, multiclass_metric
-from surecut.sources.columns import Columns
+from surecut.sources.columns import LongColumns
 from surecut.sources.engines import EngineRows
 from surecut.sources.long_tables import LongMatrices, long_matrices
 from surecut.tuning.frame import lazy_rows, opened
@@ -114,26 +114,6 @@ def tune_top_k_frame(
     columns = LongColumns.of(row, by, label=label, score=score, weight=weight, pos_label=pos_label)
     matrices = read_long_table(frame, columns, missing)
     return tune_matrices(matrices, costs=costs, reject_cost=reject_cost, **request)
-
-
-class LongColumns(NamedTuple):
-    """The columns of a long table, which is grouped by those that name a row, so many of them, and a label."""
-
-    columns: Columns
-    rows: int
-
-    @classmethod
-    def of(
-        cls, row: str | Iterable[str], by: str | Iterable[str], *, label: str, score: str, **others: Any
-    ) -> LongColumns:
-        """Names as they are given."""
-        rows, labels = ((one,) if isinstance(one, str) else tuple(one) for one in (row, by))
-        for name, found in (("row", rows), ("by", labels)):
-            if not found:
-                raise ValueError(f"{name}= must name a column, or several")
-        if both := [one for one in rows if one in labels]:
-            raise ValueError(f"{both[0]!r} cannot tell both rows and labels apart: name it in row= or in by=")
-        return cls(Columns(score, label, by=(*rows, *labels), **others), len(rows))
 
 
 def read_long_table(frame: Any, asked: LongColumns, missing: str) -> LongMatrices:
