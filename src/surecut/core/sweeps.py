@@ -173,18 +173,17 @@ class Sweep:
         """The rows that may join a label, and the counts where none of them has."""
         beaten = self.contest.against(self.gain, label)
         eta, threshold = self.contest.column(label).eta, beaten.gain
+        present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+        moves = np.isfinite(eta) & np.isfinite(threshold)  # no number changes what infinities decide
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             if by_gain:
-                present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+                moves &= eta > 0
                 place = (threshold - self.offsets[label]) / eta
-                place = np.where(eta > 0, place, np.where(present, -np.inf, np.inf))
+                always = np.where(moves, place <= 0, present)
+                moves &= place > 0
             else:
                 place = threshold - eta * self.a[label]
-        place = np.where(np.isnan(place) | (eta == -np.inf), np.inf, place)
-        place = np.where(threshold == -np.inf, np.where(eta == -np.inf, np.inf, -np.inf), place)
-        never = place == np.inf
-        always = place == -np.inf if not by_gain else place <= 0
-        moves = ~(never | always)
+                always = present & ~moves
         counts = self._moved(label, beaten, always)
         weight, truth = self.contest.weight_of(label), self.contest.truth_of(label)
         flips = Flips(place, beaten.rival, truth * weight, beaten.truth * weight, weight)
@@ -346,7 +345,7 @@ def other_gains(threshold: NDArray[np.float64], eta: NDArray[np.float64]) -> NDA
     rows = len(eta)
     pairs = rows * (rows - 1) // 2
     curves = CURVE_ROWS // max(rows, 1)
-    if curves < FEWEST_CURVES:
+    if not rows or curves < FEWEST_CURVES:
         return np.empty(0)
     if pairs <= curves:
         one, other = np.triu_indices(rows, 1)
