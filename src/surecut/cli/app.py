@@ -548,13 +548,18 @@ def apply(
         printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {outcomes}: {out}")
 
 
-@app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
+@app.command(
+    epilog="Examples:\n"
+    "surecut certify held_out.csv --cut cut.json --label y --score p\n"
+    "surecut certify long.csv --cut rule.json --row id --by class"
+)
 def certify(
     context: typer.Context,
     file: FILE,
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
+    row: ROW = None,
     by: CUT_BY = None,
     weight: WEIGHT = None,
     weights: WEIGHTS = None,
@@ -586,7 +591,7 @@ def certify(
     random_state: RANDOM_STATE = 0,
     output: FORMAT = Format.table,
 ) -> None:
-    """Say what a cut is worth on new rows, or what each zone of bands is, with a guarantee.
+    """Say what a cut or a rule is worth on new rows, or what each zone of bands is, with a guarantee.
 
     FILE holds rows that neither trained the model nor tuned the cut.
     """
@@ -596,33 +601,42 @@ def certify(
         from surecut.cli import certifying, printing
         from surecut.cli.commands import load_decision, positive_text
         from surecut.cli.files import Table
+        from surecut.decisions.top_k import TopK
 
         meaning = None if weights is None else weights.value
         check_promise(confidence, method.value, meaning, held_out, groups is not None)
         require_both(meaning, weight is not None, "weight")
-        decision = load_decision(cut, by)
+        decision, notes = load_decision(cut, by, row), list[str]()
+        if row and groups is not None:
+            raise ValueError(
+                "--groups is for cuts and bands: certify a rule of rows that depend on each other in Python"
+            )
         with printing.working(f"certifying on {file}"), Table(file) as opened:
             rows = opened.rows(
                 label=label,
                 score=score,
                 pos_label=positive_text(decision, pos_label),
-                groups=[*(by or ()), *([] if groups is None else [groups])] or None,
+                groups=[*(row or ()), *(by or ()), *([] if groups is None else [groups])] or None,
                 weight=weight,
                 missing=missing.value,
+                is_long=bool(row),
             )
-            found = certifying.certified(
-                decision,
-                rows,
-                file=file,
-                labels=len(by or ()),
-                has_clusters=groups is not None,
-                method=method.value,
-                confidence=confidence,
-                weights=meaning,
-                held_out=held_out,
-                resamples=resamples,
-                random_state=random_state,
-            )
+            options: dict[str, Any] = {
+                "method": method.value,
+                "confidence": confidence,
+                "weights": meaning,
+                "held_out": held_out,
+                "resamples": resamples,
+                "random_state": random_state,
+            }
+            if isinstance(decision, TopK):
+                long: dict[str, Any] = {"row_columns": len(row or ()), "missing": missing.value, "notes": notes}
+                found = certifying.certified_rule(decision, rows, file=file, **long, **options)
+            else:
+                found = certifying.certified(
+                    decision, rows, file=file, labels=len(by or ()), has_clusters=groups is not None, **options
+                )
+        printing.notes(notes)
         if output is Format.json:
             printing.as_json(certifying.document(found))
         else:
@@ -699,6 +713,7 @@ def check(
             "looks": looks,
         }
         check_watch(**options)
+        checking.require_watched(cut)
         loaded = load_decision(cut, by)
         require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,7 +59,7 @@ class TopKOptions:
                     f"--top-k takes a long table, with a line for each row and label: say with {option} which column "
                     f"names the {what} of a line"
                 )
-        if len(metrics) > 1 and self.has_costs:
+        if metrics and self.has_costs:
             raise ValueError("--costs and --reject-cost are what the rule is best for: leave out --metric")
         metric = metrics[0] if len(metrics) == 1 else list(metrics) or "f1"
         request = {"metric": metric, "k": self.top_k, **options}
@@ -106,8 +107,7 @@ class TunedTopK:
 
     def summary(self, title: str) -> Any:
         """What the page shows: the first rule."""
-        from surecut import report
-
+        report: Any = importlib.import_module("surecut.report")
         return report.summarize_top_k(self.decisions[0], title=title)
 
 
