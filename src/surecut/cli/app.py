@@ -216,7 +216,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
     'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
     'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"\n'
-    "surecut tune long.csv --top-k 1 --row id --by class --metric f1 --out rule.json\n"
+    "surecut tune long.csv --top-k 1 --row id --by class --out rule.json\n"
     "surecut tune tags.csv --top-k 5 --row document --by tag --stable"
 )
 def tune(
@@ -485,7 +485,7 @@ def tune(
     "surecut apply new.csv --cut cut.json --negative no --out predictions.csv\n"
     "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv\n"
     "surecut apply new.csv --cut bands.json --name action --out actions.csv\n"
-    "surecut apply new.csv --cut rule.json --row id --by class --out predictions.csv"
+    "surecut apply new.csv --cut rule.json --row id --by class --out rows.csv"
 )
 def apply(
     context: typer.Context,
