@@ -31,6 +31,9 @@ MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE = "macro", "micro", "weighted", "mult
 
 TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
 
+COST = "cost"
+"""Stands for an average where a rule is best for costs."""
+
 STEP = 1e-3
 """The difference quotient of a slope is over this share of the smallest cell."""
 
@@ -194,6 +197,10 @@ class LabelObjective(ABC):
     def combine(self, sums: NDArray[np.float64]) -> Any:
         """The value, from sums of shape (sums, …)."""
 
+    @abstractmethod
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """What each label is worth by itself where all labels have these counts; NaN where that is undefined."""
+
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
         return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
@@ -258,6 +265,10 @@ class AveragedMetric(LabelObjective):
             values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
         return np.where(np.isnan(values), 0.0, values)
 
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        needs_both = self.metric.needs_positives and self.metric.needs_negatives
+        return np.where(self.undefined, np.nan if needs_both else 0.0, self.per_label(tp, predicted))
+
     def combine(self, sums: NDArray[np.float64]) -> Any:
         if self.average != MICRO:
             return sums[0]
@@ -285,6 +296,9 @@ class ClassObjective(LabelObjective):
         found = self.metric.terms(tp, predicted, self.positives[label], self.total)
         return np.stack([np.asarray(one, dtype=float) for one in found])
 
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        return recall_of_labels(tp, self.positives)
+
     def combine(self, sums: NDArray[np.float64]) -> Any:
         return self.metric.combine(tuple(sums), self.positives, self.total)
 
@@ -307,6 +321,12 @@ def label_objective(
     if isinstance(metric, MulticlassMetric):
         return ClassObjective(metric, positives, total)
     return AveragedMetric(metric, average, positives, total)
+
+
+def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
+    """The share of each label's rows that is predicted; NaN where it has none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.asarray(tp) / positives, dtype=float)
 
 
 def _share(part: Any, whole: Any) -> Any:

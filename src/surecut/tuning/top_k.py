@@ -18,7 +18,7 @@ from surecut.core.rules import Objective
 from surecut.core.sweeps import Sweep
 from surecut.decisions.score_map import ScoreMap
 from surecut.decisions.top_k import Baseline, TopK
-from surecut.label_objectives import AveragedMetric, LabelObjective, MulticlassMetric, label_objective
+from surecut.label_objectives import LabelObjective, MulticlassMetric, label_objective
 from surecut.metrics import get_metric
 from surecut.sample import Sample
 from surecut.sources.matrices import label_source
@@ -293,7 +293,7 @@ def _record(
         value=objective.value(*counts),
         metric=metric,
         average=objective.average,
-        per_label=_per_label(objective, counts),
+        per_label=objective.of_labels(*counts),
         confusion=_confusion(counts, rows),
         baseline=Baseline(objective.value(*before), _confusion(before, rows), _matrix(asked, plain)),
         matrix=_matrix(asked, chosen),
@@ -307,18 +307,10 @@ def _record(
     )
 
 
-def _per_label(objective: LabelObjective, counts: Counts) -> NDArray[np.float64]:
-    if isinstance(objective, AveragedMetric):
-        values = objective.per_label(counts.tp, counts.predicted)
-        needs_both = objective.metric.needs_positives and objective.metric.needs_negatives
-        return np.where(objective.undefined, np.nan if needs_both else 0.0, values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(counts.tp / objective.positives, dtype=float)
-
-
 def _confusion(counts: Counts, rows: LabelRows) -> Confusion:
-    fp = counts.predicted - counts.tp
-    return Confusion(counts.tp, fp, rows.positives - counts.tp, rows.total - rows.positives - fp)
+    fp = np.maximum(counts.predicted - counts.tp, 0)  # sums of weights differ by rounding
+    fn = np.maximum(rows.positives - counts.tp, 0)
+    return Confusion(counts.tp, fp, fn, np.maximum(rows.total - rows.positives - fp, 0))
 
 
 def _matrix(asked: ValidationRows, chosen: Any) -> NDArray[Any] | None:
