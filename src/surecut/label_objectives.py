@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE = "macro", "micro", "weighted", "multiclass"
+MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE, COST = "macro", "micro", "weighted", "multiclass", "cost"
 
 TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
-
-COST = "cost"
-"""Stands for an average where a rule is best for costs."""
 
 STEP = 1e-3
 """The difference quotient of a slope is over this share of the smallest cell."""
@@ -197,9 +194,9 @@ class LabelObjective(ABC):
     def combine(self, sums: NDArray[np.float64]) -> Any:
         """The value, from sums of shape (sums, …)."""
 
-    @abstractmethod
     def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
-        """What each label is worth by itself where all labels have these counts; NaN where that is undefined."""
+        """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
+        return recall_of_labels(tp, self.positives)
 
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
@@ -266,6 +263,7 @@ class AveragedMetric(LabelObjective):
         return np.where(np.isnan(values), 0.0, values)
 
     def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """The metric of each label; NaN, or 0, where it is undefined."""
         needs_both = self.metric.needs_positives and self.metric.needs_negatives
         return np.where(self.undefined, np.nan if needs_both else 0.0, self.per_label(tp, predicted))
 
@@ -296,9 +294,6 @@ class ClassObjective(LabelObjective):
         found = self.metric.terms(tp, predicted, self.positives[label], self.total)
         return np.stack([np.asarray(one, dtype=float) for one in found])
 
-    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
-        return recall_of_labels(tp, self.positives)
-
     def combine(self, sums: NDArray[np.float64]) -> Any:
         return self.metric.combine(tuple(sums), self.positives, self.total)
 
@@ -306,6 +301,27 @@ class ClassObjective(LabelObjective):
         if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():
             return 0.0
         return super().value(tp, predicted)
+
+
+class MeanCost(LabelObjective):
+    """Minus the mean cost of a row.
+
+    Labels are actions here, and the truth of a row and an action is what it saves there: how much less it costs than
+    the dearest action of all.
+    """
+
+    average, metric, name = COST, None, "cost"
+    can_be_bounded = True
+
+    def __init__(self, highest: float, actions: int, total: Any) -> None:
+        super().__init__(np.zeros(actions), total)
+        self.highest = highest
+
+    def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        return np.asarray(tp, dtype=float)[None]
+
+    def combine(self, sums: NDArray[np.float64]) -> Any:
+        return (sums[0] - self.highest * self.total) / self.total
 
 
 def label_objective(

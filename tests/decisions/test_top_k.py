@@ -17,7 +17,6 @@ from surecut.decisions.class_changes import ClassChanges, other_actions, quantit
 from surecut.decisions.saving import UnknownMetric
 from surecut.decisions.score_map import ScoreMap
 from surecut.decisions.sql import DIALECTS
-from surecut.decisions.top_k import Baseline
 from surecut.label_objectives import MULTICLASS
 from surecut.metrics import Tversky
 from surecut.sample import Sample
@@ -39,49 +38,11 @@ def indicators(rows=200, labels=12, seed=0):
     return truth, random.random((rows, labels)) * 0.7 + 0.3 * truth
 
 
-def by_cost(costs, actions=None, y=None, scores=None):
-    """A rule of costs, with probabilities from a softmax of the logarithms."""
-    y, scores = classes() if y is None else (y, scores)
-    names = tuple(sorted(set(y.tolist())))
-    actions = names if actions is None else actions
-    costs = np.asarray(costs, dtype=float)
-    codes = np.searchsorted(names, y)
-    score_map = ScoreMap("softmax", True, (1e-12, 1.0), np.column_stack((np.full(len(names), 1.25), [0.1, 0.0, -0.2])))
-    chosen = (score_map.probabilities(scores) @ -costs).argmax(axis=1)
-    plain = scores.argmax(axis=1)
-    size = len(names)
-
-    def counted(predicted, columns):
-        return np.bincount(codes * columns + predicted, minlength=size * columns).reshape(size, columns)
-
-    def confusions(matrix):
-        tp, predicted = np.diag(matrix[:, :size]), matrix[:, :size].sum(axis=0)
-        positives = matrix.sum(axis=1)
-        return Confusion(tp, predicted - tp, positives - tp, len(y) - positives - predicted + tp)
-
-    matrix, before = counted(chosen, len(actions)), counted(plain, len(actions))
-    return TopK(
-        labels=names,
-        k=1,
-        a=None,
-        offsets=np.zeros(len(actions)),
-        value=-float((matrix * costs).sum()) / len(y),
-        metric=None,
-        average="cost",
-        per_label=np.diag(matrix[:, :size]) / matrix.sum(axis=1),
-        confusion=confusions(matrix),
-        baseline=Baseline(-float((before * costs).sum()) / len(y), confusions(before), before),
-        matrix=matrix,
-        actions=actions,
-        cost_gains=-costs.T,
-        costs=costs,
-        calibration=score_map,
-        sample=Sample(rows=len(y), fingerprint="300-abc"),
-    )
+COSTS = [[0, 1, 5], [1, 0, 5], [10, 10, 0]]
 
 
 def rejecting():
-    return by_cost([[0, 1, 5, 0.3], [1, 0, 5, 0.3], [10, 10, 0, 0.3]], ("a", "b", "c", "reject"))
+    return tune_top_k(*classes(), k=1, costs=COSTS, reject_cost=0.4)
 
 
 def rule(**options):
@@ -96,8 +57,10 @@ RULES = {
     "parameters": lambda: rule(metric=Tversky(0.3, 0.7)),
     "shrunken": lambda: rule(shrinkage=5.0),
     "stable": lambda: rule(stable=True),
-    "costs": lambda: by_cost([[0, 1, 5], [1, 0, 5], [10, 10, 0]]),
+    "costs": lambda: tune_top_k(*classes(), k=1, costs=COSTS),
+    "costs, stable": lambda: tune_top_k(*classes(), k=1, costs=COSTS, stable=True),
     "reject": rejecting,
+    "actions": lambda: tune_top_k(*classes(), k=1, costs={"wait": [0, 1, 5], "treat": [2, 1.5, 0.5]}),
     "labels": lambda: tune_top_k(*indicators(), k=3),
     "labels, shrunken": lambda: tune_top_k(*indicators(), k=3, shrinkage="auto"),
     "labels, undefined": lambda: tune_top_k(indicators()[0] * (np.arange(12) > 1), indicators()[1], k=2, metric="am"),
@@ -513,9 +476,33 @@ def test_costs_are_said_without_a_minus():
     )
     assert f"instead of {-found.baseline.value:.4f} by the largest score" in first
     share = found.matrix[:, 3].sum() / 300
-    assert last == f"  'reject' instead of a class for {100 * share:.3g} % of the rows"
+    assert last == f"  'reject' for {100 * share:.3g} % of the rows"
     assert "no rule of this kind costs less than 0.1000" in str(replace(found, upper_bound=-0.1))
     assert "mean cost of a row = 0.0000" in str(replace(found, value=0.0))
+
+
+def test_actions_that_are_no_classes_are_said():
+    found = RULES["actions"]()
+    always = found.actions[int(found.baseline.matrix.sum(axis=0).argmax())]
+    lines = str(found).splitlines()
+    assert lines[0].startswith("one of 2 actions a row, at the lowest expected cost: mean cost of a row = ")
+    assert f" by {always!r} for all rows" in lines[0]
+    shares = other_actions(found)
+    assert shares.keys() == {"wait", "treat"}
+    before, after = shares[always]
+    assert before == 1
+    assert f"  {always!r} for {100 * after:.3g} % of the rows instead of 100 %" in lines
+    assert len(lines) == 3
+    assert "positives" not in found._repr_html_()
+
+
+def test_rows_without_a_class_are_in_no_column_of_the_matrix():
+    y, scores = classes()
+    scores[:5] = -np.inf
+    found = tune_top_k(y, scores, k=1)
+    assert found.matrix.sum() == 295
+    assert TopK.from_dict(found.to_dict()) == found
+    assert ClassChanges.of(found).predicted.sum(axis=1) == pytest.approx(295 / 300)
 
 
 def test_of_many_labels_it_names_those_that_change_most():

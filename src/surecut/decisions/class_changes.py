@@ -62,13 +62,18 @@ def quantity_of_labels(rule: TopK) -> str:
     return "recall" if rule.metric is None or rule.average in (MULTICLASS_AVERAGE, COST) else rule.metric.name
 
 
-def other_actions(rule: TopK) -> dict[Any, float]:
-    """The share of the rows of each action that is no label, such as rejecting; none where it is not known."""
-    if rule.matrix is None:
-        return {}
+def other_actions(rule: TopK) -> dict[Any, tuple[float, float]]:
+    """Actions that are no labels, such as rejecting: the shares of the rows before and after, where they are known."""
     known = set(rule.labels)
-    shares = rule.matrix.sum(axis=0) / rule.matrix.sum()
-    return {action: share for action, share in zip(rule.actions, shares.tolist(), strict=True) if action not in known}
+    if rule.matrix is None or rule.baseline.matrix is None or known.issuperset(rule.actions):
+        return {}
+    total = float(np.asarray(rule.confusion.total)[0])
+    pairs = np.column_stack([one.sum(axis=0) / total for one in (rule.baseline.matrix, rule.matrix)]).tolist()
+    return {
+        action: (before, after)
+        for action, (before, after) in zip(rule.actions, pairs, strict=True)
+        if action not in known
+    }
 
 
 def _values_before(rule: TopK) -> NDArray[np.float64]:

@@ -44,11 +44,23 @@ def rule_text(rule: TopK) -> str:
     else:
         what = f"{rule.k:,} of {counted(len(rule), 'label')} a row"
     if rule.a is None:
-        others = list(other_actions(rule))
-        return what + "".join(f", or {in_brief(repr(action))}" for action in others) + ", at the lowest expected cost"
+        others = [one for one in rule.actions if one not in rule.labels]
+        if len(others) == len(rule.actions):
+            what = f"one of {len(others):,} actions a row"
+        elif others:
+            what += ", or " + ", ".join(in_brief(repr(one)) for one in others)
+        return what + ", at the lowest expected cost"
     if is_plain(rule):
         return f"{what}, by the largest score"
     return f"{what}, by the largest a·{'score' if rule.calibration is None else 'probability'} + b"
+
+
+def baseline_text(rule: TopK) -> str:
+    """Write what is predicted without tuning."""
+    matrix = rule.baseline.matrix
+    if rule.costs is not None and matrix is not None and not set(rule.labels).issubset(rule.actions):
+        return f"{in_brief(repr(rule.actions[int(matrix.sum(axis=0).argmax())]))} for all rows"
+    return f"the largest score{'s' if rule.k > 1 else ''}"
 
 
 def is_plain(rule: TopK) -> bool:
@@ -72,7 +84,7 @@ def value_text(rule: TopK) -> str:
     """Write the value of a rule, and that of the largest scores."""
     value, before = (shown_value(rule, one) for one in (rule.value, rule.baseline.value))
     rows = f"a weight of {amount(float(np.asarray(rule.confusion.total)[0]))}" if rule.weighted else None
-    instead = "" if is_plain(rule) else f", instead of {before:.4f} by the largest score{'s' if rule.k > 1 else ''}"
+    instead = "" if is_plain(rule) else f", instead of {before:.4f} by {baseline_text(rule)}"
     return f"{value_name(rule)} = {value:.4f} on {rows or counted(rule.rows, 'row')}{instead}"
 
 
@@ -106,13 +118,11 @@ def calibration_text(rule: TopK) -> str:
 def class_lines(rule: TopK, listed: int = ALL) -> list[str]:
     """Write in a line for each label what the rule does to it; of many labels those that change most."""
     changes = ClassChanges.of(rule)
-    is_short = len(rule) <= listed
-    chosen = range(len(rule)) if is_short else changes.most(min(MOST_CHANGED, listed))
+    known = range(len(rule)) if set(rule.labels) & set(rule.actions) else ()
+    is_short = len(known) <= listed
+    chosen = known if is_short else changes.most(min(MOST_CHANGED, listed))
     lines = [class_text(rule, changes, i) for i in chosen]
-    lines += [
-        f"{in_brief(repr(action))} instead of a class for {percent(share)} of the rows"
-        for action, share in other_actions(rule).items()
-    ]
+    lines += [_action_text(action, *shares) for action, shares in other_actions(rule).items()]
     if not is_short:
         lines.append(_rest_text(changes, chosen))
     return lines
@@ -142,6 +152,12 @@ def percent(share: float) -> str:
     ('4.12 %', '100 %', '0.0123 %')
     """
     return f"{100 * share:.3g} %"
+
+
+def _action_text(action: Any, before: float, after: float) -> str:
+    """Write how often an action that is no label is taken."""
+    instead = "" if not before else ", as before" if before == after else f" instead of {percent(before)}"
+    return f"{in_brief(repr(action))} {f'for {percent(after)} of the rows' if after else 'never'}{instead}"
 
 
 def _for(share: float, short: bool = False) -> str:

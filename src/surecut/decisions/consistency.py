@@ -161,13 +161,17 @@ def require_same_rows(one: Confusion, other: Confusion, labels: Sequence[Any]) -
 
 
 def require_matrix(matrix: NDArray[Any], confusion: Confusion, actions: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Raise unless a matrix of rows by class and action agrees with the confusion matrices of the classes."""
+    """Raise unless a matrix of rows by class and action agrees with the confusion matrices of the classes.
+
+    Rows for which nothing is predicted, since their scores are all −inf, are missing in it.
+    """
     column = {action: i for i, action in enumerate(actions)}
     place = np.array([column.get(label, -1) for label in labels])
     is_action = place >= 0
     predicted = np.where(is_action, matrix.sum(axis=0)[place], 0)
     tp = np.where(is_action, matrix[np.arange(len(labels)), place], 0)
-    same = _equal(matrix.sum(axis=1), confusion.positives)
+    rows = matrix.sum(axis=1)
+    same = (rows < confusion.positives) | _equal(rows, confusion.positives)
     same &= _equal(predicted, confusion.predicted_positives) & _equal(tp, confusion.tp)
     if not same.all():
         i = int(np.argmin(same))

@@ -144,7 +144,7 @@ def top_k_html(rule: TopK, most: int = 10) -> str:
     }
     facts |= {name: text for name, text in known.items() if text}
     title = class_wording.rule_text(rule) + (" (stable)" if rule.stable else "")
-    tables = _labels_table(rule, most)
+    tables = _labels_table(rule, most) if set(rule.labels) & set(rule.actions) else ""
     if rule.matrix is not None and len(rule.actions) <= most:
         tables += '<div style="margin-top:.6em">rows by true class (down) and by what is predicted</div>'
         tables += _class_matrix(rule)

@@ -286,7 +286,7 @@ class TopK(saving.Saved):
             average=average,
             per_label=numbers("value"),
             confusion=saving.confusions_from_json(table),
-            baseline=_baseline(document["baseline"], table, labels, actions),
+            baseline=_baseline(document["baseline"], table, len(actions)),
             matrix=_counts(document["matrix"], len(actions)),
             actions=actions,
             cost_gains=None
@@ -389,10 +389,9 @@ class TopK(saving.Saved):
             raise ValueError("its value is NaN")
         for matrix, confusion in ((self.matrix, self.confusion), (before.matrix, before.confusion)):
             if matrix is not None:
-                predicted = self.actions if matrix.shape[1] == len(self.actions) else labels
-                if self.k != 1 or matrix.shape != (len(labels), len(predicted)):
+                if self.k != 1 or matrix.shape != (len(labels), len(self.actions)):
                     raise ValueError("rows by class and action need k = 1, a row per class and a column per action")
-                consistency.require_matrix(matrix, confusion, predicted, labels)
+                consistency.require_matrix(matrix, confusion, self.actions, labels)
         if self.calibration is None:  # it is of rules that compare scores as they are
             consistency.require_bound(self.value, self.upper_bound)
 
@@ -424,12 +423,10 @@ def _counts(rows: Any, actions: int) -> NDArray[Any] | None:
     return None if rows is None else saving.matrix_from_json(rows, saving.cell_from_json, actions, message)
 
 
-def _baseline(document: Any, table: Any, labels: tuple[Any, ...], actions: tuple[Any, ...]) -> Baseline:
+def _baseline(document: Any, table: Any, actions: int) -> Baseline:
     document = saving.object_from_json(document)
-    rows, value = document["matrix"], saving.number_from_json(document["value"])
-    by_action = rows and len(saving.list_from_json(saving.list_from_json(rows)[0])) == len(actions)
-    matrix = _counts(rows, len(actions if by_action else labels))
-    return Baseline(value, saving.confusions_from_json(table, BASELINE), matrix)
+    confusion = saving.confusions_from_json(table, BASELINE)
+    return Baseline(saving.number_from_json(document["value"]), confusion, _counts(document["matrix"], actions))
 
 
 def _score_map(document: Any, table: Any) -> ScoreMap:
