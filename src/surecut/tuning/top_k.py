@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,6 +144,11 @@ class ValidationRows:
     ) -> None:
         self.rows, self.names, self.codes, self.matrices = rows, names, codes, matrices
         self._maps: dict[Any, tuple[ScoreMap, NDArray[np.float64]]] = {}
+
+    @cached_property
+    def sample(self) -> Sample:
+        """What rules remember of them."""
+        return label_source(*self.matrices).sample()
 
     def score_map(self, request: TopKRequest, metric: Any) -> tuple[ScoreMap, NDArray[np.float64]]:
         """The map from scores to probabilities, and ρ, the share of the model in smoothed labels."""
@@ -303,7 +309,7 @@ def _record(
         calibration=score_map,
         shrinkage=kappa,
         stable=request.stable,
-        sample=Sample(rows=asked.matrices[1].shape[0], weighted=rows.weight is not None),
+        sample=asked.sample,
     )
 
 
