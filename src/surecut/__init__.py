@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.certificates.drift import DriftReport, check_drift
+    from surecut.certificates.top_k_certificate import TopKCertificate
+    from surecut.certificates.top_k_limits import LabelLimits
     from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate, ZoneLimit
     from surecut.certificates.zone_drift import BandsDrift
     from surecut.classifier.plug_in import PlugInClassifier
@@ -52,6 +54,7 @@ _HOME = {
     "GroupsCertificate": "surecut.certificates.zone_certificate",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
+    "LabelLimits": "surecut.certificates.top_k_limits",
     "LabelStability": "surecut.decisions.stability",
     "LinearSurrogate": "surecut.linear.surrogate",
     "MultilabelCut": "surecut.decisions.multilabel",
@@ -67,6 +70,7 @@ _HOME = {
     "ScoreTally": "surecut.core.tally",
     "Stability": "surecut.decisions.stability",
     "TopK": "surecut.decisions.top_k",
+    "TopKCertificate": "surecut.certificates.top_k_certificate",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "check_drift": "surecut.certificates.drift",
@@ -97,6 +101,7 @@ __all__ = [
     "GroupsCertificate",
     "Hull",
     "InfeasibleError",
+    "LabelLimits",
     "LabelStability",
     "LinearSurrogate",
     "MissingRowsWarning",
@@ -109,6 +114,7 @@ __all__ = [
     "SourceChangedError",
     "Stability",
     "TopK",
+    "TopKCertificate",
     "UnknownLabelWarning",
     "ZoneLimit",
     "apply_frame",
