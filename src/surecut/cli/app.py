@@ -543,8 +543,8 @@ def apply(
             )
         printing.notes(opened.notes)
         outcomes = ", ".join(f"{number:,} {zone}" for zone, number in found.outcomes.items())
-        if len(found.outcomes) == 1:  # of a cut
-            outcomes = f"{found.outcomes['positive']:,} of them positive"
+        if len(found.outcomes) == 1:  # of a cut, or a rule
+            outcomes = outcomes.replace(" ", " of them ")
         printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {outcomes}: {out}")
 
 

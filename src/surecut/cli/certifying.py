@@ -52,7 +52,7 @@ def certified_rule(
     rule: TopK, read: Rows, *, file: str, row_columns: int, missing: str, notes: list[str], **options: Any
 ) -> Promise:
     """The certificate of a rule of k labels a row from a long table, which is grouped by rows and then by labels."""
-    matrices = matrices_of(read, row_columns, missing, notes)
+    matrices = matrices_of(read, row_columns, missing, notes).shuffled()  # ids may tell what rows hold
     y_true, y_score = rows_of_rule(matrices, rule, file, notes)
     return certify(rule, y_true, y_score, sample_weight=matrices.weight, **options)
 

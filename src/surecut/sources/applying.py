@@ -118,7 +118,7 @@ class Predictions(NamedTuple):
     missing: int
     unknown: int
     outcomes: dict[str, int]
-    """Of a cut the ``"positive"`` rows, of bands those in each zone."""
+    """Of a cut the ``"positive"`` rows, of a rule the ``"predicted"`` ones, of bands those in each zone."""
 
 
 class _Told(NamedTuple):
@@ -199,7 +199,7 @@ class AppliedDecision:
         ranked = RankedLines(lines, rule, tuple(rows), joined.added)
         lines, is_predicted = ranked.predicted(score, is_missing | is_unknown)
         predicted = _true(is_predicted)
-        told = _Told(predicted, {"positive": predicted})
+        told = _Told(predicted, {"predicted": predicted})
         return cls(lines, told, is_missing, is_unknown, joined.names, joined.position, joined.index)
 
     def with_column(self, name: str) -> Any:

@@ -45,6 +45,12 @@ class LongMatrices(NamedTuple):
         """The number of rows."""
         return int(self.scores.shape[0])
 
+    def shuffled(self) -> LongMatrices:
+        """The same rows in an order that says nothing of them, always the same."""
+        order = np.random.default_rng(0).permutation(len(self))
+        weight = None if self.weight is None else self.weight[order]
+        return LongMatrices(self.truth[order], self.scores[order], self.labels, weight)
+
     @property
     def rows_without_a_score(self) -> int:
         """How many rows lack the score of some label."""
