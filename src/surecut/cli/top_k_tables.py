@@ -77,7 +77,7 @@ def labels(found: TopK) -> None:
     table([*headings, *([found.metric.name if found.metric else ""] if has_value else [])], cells)
     if len(found) > MOST:
         line(f"… and {counted(len(found) - MOST, 'label')} that fewer rows have")
-    line("\nbefore, after: the share of rows that the label is predicted for by the largest scores, and by the rule")
+    line("\nbefore, after: how often it is predicted, by the largest scores and by the rule")
 
 
 def actions(found: TopK) -> None:
@@ -101,7 +101,7 @@ def actions(found: TopK) -> None:
             ]
         )
     table(("action", "before", "after", "precision", "cost of a row"), cells)
-    line("\nbefore, after: the share of rows with the action, by the largest score and by the rule")
+    line("\nbefore, after: how often it is chosen, by the largest score and by the rule")
 
 
 def _labels(found: TopK) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 ROW, COLUMN, STATE = "surecut_row", "surecut_column", "surecut_state"
 
 
-class LongMatrices(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LongMatrices:
     """A long table as matrices; rows and columns are in the order of their keys, whatever that of the lines is.
 
     Attributes

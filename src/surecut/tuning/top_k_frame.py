@@ -133,9 +133,7 @@ def tune_matrices(
         classes = named(matrices.labels)[codes]
         return tune_top_k(classes, matrices.scores, classes=matrices.labels, **request)
     if request["k"] != 1 and (costs is not None or reject_cost is not None):
-        raise ValueError(
-            f"costs= and reject_cost= are of rows with one class each, so that k must be 1, got {request['k']}"
-        )
+        raise ValueError(f"costs= and reject_cost= are of rows with one class each: k= must be 1, got {request['k']}")
     if request["k"] == 1 and (what := _asked_of_classes(**request)):
         raise ValueError(f"{what} of rows with one class each, and {_not_of_one_class(matrices)}")
     return tune_top_k(matrices.truth, matrices.scores, labels=matrices.labels, **request)
