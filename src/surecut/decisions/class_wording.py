@@ -124,7 +124,7 @@ def class_lines(rule: TopK, listed: int = ALL) -> list[str]:
     lines = [class_text(rule, changes, i) for i in chosen]
     lines += [_action_text(action, *shares) for action, shares in other_actions(rule).items()]
     if not is_short:
-        lines.append(_rest_text(changes, chosen))
+        lines.append(_rest_text(rule, changes, chosen))
     return lines
 
 
@@ -172,11 +172,12 @@ def _both(name: str, before: float, after: float) -> str:
     return f"{name} {' -> '.join(dict.fromkeys(texts))}" if texts else ""
 
 
-def _rest_text(changes: ClassChanges, listed: Any) -> str:
+def _rest_text(rule: TopK, changes: ClassChanges, listed: Any) -> str:
     """Write how many other labels are predicted more often, and less often."""
     change = np.delete(changes.predicted[1] - changes.predicted[0], list(listed))
     more, less = int((change > 0).sum()), int((change < 0).sum())
+    noun = "classes" if rule.is_multiclass else "labels"
     return (
-        f"of {counted(len(change), 'other label')} {more:,} are predicted more often, {less:,} less often, "
+        f"of {len(change):,} other {noun} {more:,} are predicted more often, {less:,} less often, "
         f"{len(change) - more - less:,} as often"
     )
