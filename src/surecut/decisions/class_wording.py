@@ -9,7 +9,7 @@ import numpy as np
 
 from surecut._inputs import in_brief
 from surecut._plurals import counted
-from surecut.decisions.class_changes import ClassChanges, other_actions
+from surecut.decisions.class_changes import ClassChanges, other_actions, quantity_of_labels
 from surecut.decisions.wording import amount, positives_worth
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def class_text(rule: TopK, changes: ClassChanges, i: int) -> str:
     """Write what a rule does to one label."""
     name = f"{'class' if rule.is_multiclass else 'label'} {in_brief(repr(rule.labels[i]))}"
     before, after = changes.predicted[:, i].tolist()
-    notes = [_both("recall", *changes.recall[:, i].tolist()), _both("precision", *changes.precision[:, i].tolist())]
-    facts = ", ".join(filter(None, notes))
+    quantities = {quantity_of_labels(rule): changes.value, "recall": changes.recall, "precision": changes.precision}
+    facts = ", ".join(filter(None, (_both(name, *pair[:, i].tolist()) for name, pair in quantities.items())))
     if not before and not after:
         text = "is never predicted"
     elif not changes.moved[i]:
