@@ -437,10 +437,12 @@ def test_it_says_what_it_does_to_each_class():
     scores[6:9] = [0.5, 0.45, 0.1]
     scores[9] = [0.5, 0.3, 0.4]
     found = tune_top_k(y, scores, k=1)
+    never = "of the rows instead of never; f1 0.00 -> 1.00, recall 0.00 -> 1.00, precision 1.00"
     assert str(found).splitlines()[1:] == [
-        "  class 'a' is predicted for 60 % of the rows instead of 100 %; recall 1.00, precision 0.60 -> 1.00",
-        "  class 'b' is predicted for 30 % of the rows instead of never; recall 0.00 -> 1.00, precision 1.00",
-        "  class 'c' is predicted for 10 % of the rows instead of never; recall 0.00 -> 1.00, precision 1.00",
+        "  class 'a' is predicted for 60 % of the rows instead of 100 %; f1 0.75 -> 1.00, recall 1.00, "
+        "precision 0.60 -> 1.00",
+        f"  class 'b' is predicted for 30 % {never}",
+        f"  class 'c' is predicted for 10 % {never}",
     ]
     assert str(found).startswith(
         "one of 3 classes a row, by the largest a·score + b: macro f1 = 1.0000 on 10 rows, instead of 0.2500 by the "
@@ -543,7 +545,7 @@ def test_changes_are_those_of_the_confusions():
 def test_labels_that_stay_as_they_are_are_said_so():
     found = rule()
     same = replace(found, confusion=found.baseline.confusion)
-    assert " of the rows, as before; recall " in str(same)
+    assert " of the rows, as before; f1 " in str(same)
     cells = found.confusion
     nothing = Confusion(
         *(
@@ -553,7 +555,7 @@ def test_labels_that_stay_as_they_are_are_said_so():
     )
     never = str(replace(found, confusion=nothing))
     assert "class 'a' is never predicted instead of" in never
-    assert "class 'a' is never predicted; recall 0.00" in str(
+    assert "class 'a' is never predicted; f1 0.00" in str(
         replace(found, confusion=nothing, baseline=replace(found.baseline, confusion=nothing))
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from surecut.tuning.top_k_request import TopKRequest
 if TYPE_CHECKING:
     from surecut.cli.files import Rows
     from surecut.decisions.top_k import TopK
+    from surecut.report import TopKSummary
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,11 @@ class TunedTopK:
         """The rules as JSON has them."""
         return {"lines": len(self.read), "rows": len(self.matrices), "rules": [one.to_dict() for one in self.decisions]}
 
-    def summary(self, title: str) -> Any:
+    def summary(self, title: str) -> TopKSummary:
         """What the page shows: the first rule."""
-        report: Any = importlib.import_module("surecut.report")
-        return report.summarize_top_k(self.decisions[0], title=title)
+        from surecut.report import summarize_top_k
+
+        return summarize_top_k(self.decisions[0], title=title)
 
 
 def tuned_top_k(rows: Rows, options: TopKOptions, request: dict[str, Any], missing: str, notes: list[str]) -> TunedTopK:

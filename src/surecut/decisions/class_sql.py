@@ -96,11 +96,11 @@ def _probabilities(score_map: ScoreMap, scores: Sequence[str], dialect: Dialect)
         numbers[:, -1] -= ends.max()
     curves = [_curve(score_map, place, row, dialect) for place, row in zip(places, numbers.tolist(), strict=True)]
     if score_map.family != SOFTMAX:
-        return [f"(1e+00 / (1e+00 + EXP(-{one})))" for one in curves]
+        return [f"(1e+00 / (1e+00 + {_exp(f'-{one}', dialect)}))" for one in curves]
     if is_narrow:
         return [f"EXP({one})" for one in curves]
     highest = _extreme(curves, dialect.greatest)
-    return [f"EXP({one} - {highest})" for one in curves]
+    return [_exp(f"{one} - {highest}", dialect) for one in curves]
 
 
 def _place(score_map: ScoreMap, score: str, dialect: Dialect) -> str:
@@ -121,10 +121,16 @@ def _curve(score_map: ScoreMap, place: str, coefficients: Sequence[float], diale
         slope, intercept = coefficients
         return _sum([(slope, place), (intercept, "")])
     one, other, intercept = coefficients
-    softplus = f"LN(1e+00 + EXP(-ABS({place})))"
+    softplus = f"LN(1e+00 + {_exp(f'-ABS({place})', dialect)})"
     below = f"({dialect.greatest}(-{place}, 0e+00) + {softplus})"
     above = f"({dialect.greatest}({place}, 0e+00) + {softplus})"
     return _sum([(-one, below), (other, above), (intercept, "")])
+
+
+def _exp(exponent: str, dialect: Dialect) -> str:
+    """The exponential of a number that may be too large or too small for one: Postgres has an error there."""
+    end = scientific(LARGEST_EXPONENT)
+    return f"EXP({dialect.least}({dialect.greatest}({exponent}, -{end}), {end}))"
 
 
 def _sum(terms: Iterable[tuple[float, str]]) -> str:

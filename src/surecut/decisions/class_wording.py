@@ -9,7 +9,7 @@ import numpy as np
 
 from surecut._inputs import in_brief
 from surecut._plurals import counted
-from surecut.decisions.class_changes import ClassChanges, other_actions
+from surecut.decisions.class_changes import ClassChanges, other_actions, quantity_of_labels
 from surecut.decisions.wording import amount, positives_worth
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def class_lines(rule: TopK, listed: int = ALL) -> list[str]:
     lines = [class_text(rule, changes, i) for i in chosen]
     lines += [_action_text(action, *shares) for action, shares in other_actions(rule).items()]
     if not is_short:
-        lines.append(_rest_text(changes, chosen))
+        lines.append(_rest_text(rule, changes, chosen))
     return lines
 
 
@@ -132,8 +132,8 @@ def class_text(rule: TopK, changes: ClassChanges, i: int) -> str:
     """Write what a rule does to one label."""
     name = f"{'class' if rule.is_multiclass else 'label'} {in_brief(repr(rule.labels[i]))}"
     before, after = changes.predicted[:, i].tolist()
-    notes = [_both("recall", *changes.recall[:, i].tolist()), _both("precision", *changes.precision[:, i].tolist())]
-    facts = ", ".join(filter(None, notes))
+    quantities = {quantity_of_labels(rule): changes.value, "recall": changes.recall, "precision": changes.precision}
+    facts = ", ".join(filter(None, (_both(name, *pair[:, i].tolist()) for name, pair in quantities.items())))
     if not before and not after:
         text = "is never predicted"
     elif not changes.moved[i]:
@@ -172,11 +172,12 @@ def _both(name: str, before: float, after: float) -> str:
     return f"{name} {' -> '.join(dict.fromkeys(texts))}" if texts else ""
 
 
-def _rest_text(changes: ClassChanges, listed: Any) -> str:
+def _rest_text(rule: TopK, changes: ClassChanges, listed: Any) -> str:
     """Write how many other labels are predicted more often, and less often."""
     change = np.delete(changes.predicted[1] - changes.predicted[0], list(listed))
     more, less = int((change > 0).sum()), int((change < 0).sum())
+    noun = "classes" if rule.is_multiclass else "labels"
     return (
-        f"of {counted(len(change), 'other label')} {more:,} are predicted more often, {less:,} less often, "
+        f"of {len(change):,} other {noun} {more:,} are predicted more often, {less:,} less often, "
         f"{len(change) - more - less:,} as often"
     )

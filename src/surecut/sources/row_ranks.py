@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ETA, GAIN, BEHIND, PLACE, RANK = "surecut_eta", "surecut_gain", "surecut_behind", "surecut_place", "surecut_rank"
 PREDICTED = "surecut_predicted"
+FARTHEST = 600.0
+"""The exponential of a number below its negative is as good as 0, and an error in some engines."""
 
 
 def numbers_of_labels(rule: TopK) -> list[NDArray[np.float64]]:
@@ -88,7 +90,8 @@ class RankedLines:
             logit = nw.when(is_out).then(nw.lit(-math.inf)).otherwise(place * curves[0] + curves[1])
             lines = self._with(lines, **{GAIN: logit})
             lines = self._with(lines, **{BEHIND: nw.col(GAIN).max().over(*self.rows)})
-            share = nw.when(is_out).then(nw.lit(0.0)).otherwise((nw.col(GAIN) - nw.col(BEHIND)).exp())
+            lines = self._with(lines, **{BEHIND: (nw.col(GAIN) - nw.col(BEHIND)).clip(-FARTHEST, 0.0)})
+            share = nw.when(is_out).then(nw.lit(0.0)).otherwise(nw.col(BEHIND).exp())
             lines = self._with(lines, **{GAIN: share})
             lines = self._with(lines, **{BEHIND: nw.col(GAIN).sum().over(*self.rows)})
             eta = nw.col(GAIN) / nw.col(BEHIND)
@@ -100,7 +103,8 @@ class RankedLines:
             else:
                 curve = z * curves[0] + curves[1]
             lines = self._with(lines, **{GAIN: curve})
-            eta = nw.lit(1.0) / ((nw.col(GAIN) * -1.0).exp() + 1.0)
+            below = (nw.col(GAIN).abs() * -1.0).clip(-FARTHEST, 0.0).exp()
+            eta = nw.when(nw.col(GAIN) < 0.0).then(below).otherwise(nw.lit(1.0)) / (below + 1.0)
         return self._with(lines, **{ETA: nw.when(is_out).then(nw.lit(-math.inf)).otherwise(eta)})
 
     def _with_best_action(self, lines: Any) -> tuple[Any, Any]:
@@ -166,4 +170,4 @@ def _place(score: Any, score_map: ScoreMap) -> Any:
 def _log_sigmoid(z: Any) -> Any:
     """−ln(1 + e^−z), where no power overflows."""
     below = nw.when(z < 0.0).then(z).otherwise(nw.lit(0.0))
-    return below - ((z.abs() * -1.0).exp() + 1.0).log()
+    return below - ((z.abs() * -1.0).clip(-FARTHEST, 0.0).exp() + 1.0).log()
