@@ -239,6 +239,10 @@ class LabelObjective(ABC):
         labels = len(self.positives)
         return np.stack([np.broadcast_to(np.asarray(number, dtype=float), (labels,)) for number in numbers])
 
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
+        return recall_of_labels(tp, self.positives)
+
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
         return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
@@ -314,6 +318,11 @@ class AveragedMetric(LabelObjective):
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
         return np.where(np.isnan(values), 0.0, values)
+
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """The metric of each label; NaN, or 0, where it is undefined."""
+        needs_both = self.metric.needs_positives and self.metric.needs_negatives
+        return np.where(self.undefined, np.nan if needs_both else 0.0, self.per_label(tp, predicted))
 
     def combine(self, sums: NDArray[np.float64]) -> Any:
         if self.average != MICRO:
@@ -393,6 +402,12 @@ def label_objective(
     if isinstance(metric, MulticlassMetric):
         return ClassObjective(metric, positives, total)
     return AveragedMetric(metric, average, positives, total)
+
+
+def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
+    """The share of each label's rows that is predicted; NaN where it has none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.asarray(tp) / positives, dtype=float)
 
 
 def _share(part: Any, whole: Any) -> Any:
