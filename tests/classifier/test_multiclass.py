@@ -635,7 +635,17 @@ def test_pictures_of_a_threshold_are_of_two_classes(data, model):
             MetricThresholdDisplay.from_estimator(estimator, *data)
 
 
-def test_iris_in_one_column_of_a_frame():
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")  # it would rather have a series
+def test_one_column_of_a_frame_is_a_column(data):
+    X, y = data
+    one, frame = (
+        PlugInClassifier(LogisticRegression(), average="weighted", cv=3).fit(X, target)
+        for target in (y, pd.DataFrame({"class": y}))
+    )
+    assert same(frame.top_k_, one.top_k_)
+
+
+def test_iris_in_a_frame():
     X, y = load_iris(return_X_y=True, as_frame=True)
     classifier = PlugInClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
     assert classifier.score(X, y) > 0.95

@@ -15,12 +15,14 @@ RESPONSES = ("predict_proba", "decision_function")
 
 
 def is_multilabel(y: Any, average: str | None) -> bool:
-    """Whether a target has a column per label; one column alone is a label if an average is asked for."""
+    """Whether a target has a column per label; one column of two values is a label if an average is asked for."""
     try:
         shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     except ValueError:  # ragged: no target at all, which is said elsewhere
         return False
-    return len(shape) == 2 and (shape[1] > 1 or average is not None)
+    if len(shape) != 2 or shape[1] > 1 or average is None:
+        return len(shape) == 2 and shape[1] > 1
+    return is_sparse(y) or len(set(np.asarray(y).ravel().tolist())) <= 2
 
 
 def checked_indicators(y: Any) -> Any:
