@@ -53,8 +53,9 @@ from surecut.tuning.labels import tune_labels, tune_thresholds
 from surecut.tuning.request import Request
 from surecut.tuning.resampling import Folds
 from surecut.tuning.shrinkage import check_shrinkage
-from surecut.tuning.top_k import tune_top_k
+from surecut.tuning.top_k import tune_rules
 from surecut.tuning.top_k_request import Costs, TopKRequest
+from surecut.tuning.validation_rows import validation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -111,8 +112,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         For targets with a column per label: ``"macro"`` (so if it is None), ``"micro"`` or ``"samples"``, as in
         `tune_thresholds`. The estimator must take such targets: `OneVsRestClassifier(...)`, trees, `MLPClassifier`.
     costs, reject_cost
-        Instead of a metric, for two and more classes: what a prediction costs, and what it costs to predict nothing, as
-        in `tune_top_k`.
+        Instead of metric and average, for two and more classes: what a prediction costs, and what it costs to predict
+        nothing, as in `tune_top_k`.
     cv
         Which rows tune.
 
@@ -370,7 +371,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self, X: Any, y: NDArray[Any], classes: NDArray[Any], sample_weight: Any, params: dict[str, Any]
     ) -> Self:
         """The two steps for a column of three and more classes, or of any number of them with costs."""
-        self._check_classes(classes)
+        request = self._request_of_classes(classes)
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
         plan = self._plan(X, y, routed.splitter.split)
@@ -383,19 +384,18 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         # Copies, as for one label.
         held_out = plan.held_out
         rows = _ValidationRows(np.array(y[held_out]), scores, None if weights is None else np.array(weights[held_out]))
-        rule = self._rule_of(rows)
+        rule = self._rule_of(rows, request)
         trained_on = self._labels_trained_on(X, one_hot(y, classes), plan, rule.confusion, scores_of)
         seen = (*rule.sample.seen, *trained_on)
         self._set_rule(rule.with_sample(out_of_fold=plan.refit, seen=seen), rows)
         return self
 
-    def _check_classes(self, classes: NDArray[Any]) -> None:
-        """Raise, before anything is trained, where something is asked for that rules of several classes lack."""
+    def _request_of_classes(self, classes: NDArray[Any]) -> TopKRequest:
+        """What is asked of a rule of several classes, validated."""
         refuse_threshold_options(self.get_params(deep=False), len(classes))
         if isinstance(self.metric, list | tuple):
             get_metric(self.metric)  # which refuses lists: a classifier has one rule
-        Costs.of(self.costs, self.reject_cost, classes.tolist())
-        TopKRequest.of(
+        return TopKRequest.of(
             self.metric,
             k=1,
             average=self.average,
@@ -403,26 +403,15 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             shrinkage=self.shrinkage,
             stable=self.stable,
             missing="error",
-            random_state=0,
+            random_state=self._seed(),
+            costs=Costs.of(self.costs, self.reject_cost, classes.tolist()),
         )
 
-    def _rule_of(self, rows: _ValidationRows) -> TopK:
+    def _rule_of(self, rows: _ValidationRows, request: TopKRequest) -> TopK:
         """The rule of several classes that is best on some rows."""
-        rule = tune_top_k(
-            rows.truth,
-            rows.scores,
-            k=1,
-            metric=self.metric,
-            average=self.average,
-            costs=self.costs,
-            reject_cost=self.reject_cost,
-            classes=self.classes_.tolist(),
-            sample_weight=rows.weight,
-            shrinkage=self.shrinkage,
-            stable=self.stable,
-            random_state=self._seed(),
-        )
-        assert isinstance(rule, TopK)
+        truth, scores, weight = rows
+        asked = validation_rows(truth, scores, 1, sample_weight=weight, classes=self.classes_.tolist())
+        rule: TopK = tune_rules(asked, request)
         return rule
 
     def _trained(
@@ -598,16 +587,17 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return other
 
     def _retarget_classes(self, metric: Any, average: str | None, costs: Any, reject_cost: Any) -> PlugInClassifier:
+        if metric is not None and len(self.classes_) == 2:
+            raise ValueError("two classes without costs have a cut: set costs=None, reject_cost=None and fit again")
         other = copy.copy(self)
         other.costs, other.reject_cost = costs, reject_cost
-        if metric is not None:
-            if len(self.classes_) == 2:
-                raise ValueError("two classes without costs have a cut: set costs=None, reject_cost=None and fit again")
-            other.metric = metric
-        other.average = self.average if average is None else average
-        other._check_classes(self.classes_)
+        if metric is None:
+            other.metric, other.average = "f1", average  # which costs stand instead of
+        else:
+            other.metric, other.average = metric, self.average if average is None else average
+        rule = other._rule_of(self._validation, other._request_of_classes(self.classes_))
         before = self.top_k_.sample
-        rule = other._rule_of(self._validation).with_sample(out_of_fold=before.out_of_fold, seen=before.seen)
+        rule = rule.with_sample(out_of_fold=before.out_of_fold, seen=before.seen)
         other._set_rule(rule, self._validation)
         return other
 
