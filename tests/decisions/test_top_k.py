@@ -18,7 +18,8 @@ from surecut.decisions.class_changes import ClassChanges, other_actions, quantit
 from surecut.decisions.saving import UnknownMetric
 from surecut.decisions.score_map import ScoreMap
 from surecut.decisions.sql import DIALECTS
-from surecut.label_objectives import MULTICLASS
+from surecut.decisions.top_k import Baseline
+from surecut.label_objectives import MULTICLASS, label_objective
 from surecut.metrics import Tversky
 from surecut.sample import Sample
 
@@ -230,6 +231,41 @@ def test_weights_are_saved_whatever_their_rounding(seed):
     for confusion in (found.confusion, found.baseline.confusion):
         assert min(np.min(getattr(confusion, cell)) for cell in ("tp", "fp", "fn", "tn")) >= 0
     assert TopK.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_file_of_many_labels_grows_with_their_number(tmp_path):
+    labels, rows, random = 5000, 900, np.random.default_rng(0)
+    positives, predicted = random.integers(1, 20, labels), random.integers(0, 20, labels)
+
+    def counted():
+        tp = random.integers(0, np.minimum(positives, predicted) + 1)
+        fp = predicted - tp
+        return Confusion(tp, fp, positives - tp, rows - positives - fp)
+
+    objective = label_objective(get_metric("f1"), "macro", positives, rows)
+    after, before = counted(), counted()
+    names = tuple(f"tag {i}" for i in range(labels))
+    found = TopK(
+        labels=names,
+        k=5,
+        a=random.random(labels),
+        offsets=random.normal(size=labels),
+        value=objective.value(after.tp, predicted),
+        metric=get_metric("f1"),
+        average="macro",
+        per_label=objective.of_labels(after.tp, predicted),
+        confusion=after,
+        baseline=Baseline(objective.value(before.tp, predicted), before),
+        actions=names,
+        calibration=ScoreMap("beta", True, (1e-9, 1 - 1e-9), random.normal(size=(labels, 3))),
+        shrinkage=random.random(labels),
+        sample=Sample(rows=rows),
+    )
+    found.save(tmp_path / "rule.json")
+    assert TopK.load(tmp_path / "rule.json") == found
+    assert (tmp_path / "rule.json").stat().st_size < 600 * labels
+    assert len(str(found).splitlines()) == 7
+    assert len(found._repr_html_()) < 20_000
 
 
 # SQL
