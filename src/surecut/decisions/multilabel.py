@@ -22,7 +22,7 @@ from surecut.decisions.cut import Cut, positive_in
 from surecut.decisions.stability import LabelStability
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
-from surecut.sample import Sample, checksum_of, fingerprint
+from surecut.sample import Sample, checksum_of, fingerprint, fingerprint_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -269,8 +269,7 @@ class MultilabelCut(saving.Saved):
     @property
     def fingerprint(self) -> str:
         """A name for the validation rows that depends on the labels' order, but not on the rows'."""
-        mixed = int((self.checksums * (2 * np.arange(len(self.checksums), dtype=np.uint64) + np.uint64(1))).sum())
-        return fingerprint(int(self.rows.sum()), mixed)
+        return fingerprint_of_labels(int(self.rows.sum()), self.checksums)
 
     def __len__(self) -> int:
         """The number of labels."""

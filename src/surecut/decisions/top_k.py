@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from surecut.label_objectives import MulticlassMetric
     from surecut.metrics import Metric
+    from surecut.overlap import RowSample
 
 DENSE_GAINS = 1000
 """The gains of so many labels are a dense matrix, those of more a sparse one."""
@@ -154,6 +155,11 @@ class TopK(saving.Saved):
     def fingerprint(self) -> str:
         """A name for the validation rows that does not depend on their order."""
         return self.sample.fingerprint
+
+    @property
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some of the rows that the rule, or its model, has seen: what `certify` recognises them by."""
+        return self.sample.seen
 
     def with_sample(self, **facts: Any) -> TopK:
         """The same rule with other facts about its validation rows."""

@@ -33,11 +33,11 @@ def tune_top_k(
     costs: CostsLike | None = None,
     reject_cost: ArrayLike | None = None,
     classes: Iterable[Any] | None = None,
-    labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     shrinkage: float | str = 0.0,
     stable: bool = False,
     missing: str = "error",
+    labels: Iterable[Any] | None = None,
     random_state: int | None = 0,
 ) -> TopK | dict[str, TopK]:
     """Find the rule that predicts k labels for each row with which a metric, averaged over labels, is best.
@@ -70,8 +70,6 @@ def tune_top_k(
         where `costs` is not given.
     classes
         The classes in the order of the columns, where these are not the sorted labels of `Y_true`.
-    labels
-        Names of the labels of an indicator matrix; else the frame's column names, or positions.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
     shrinkage
@@ -81,6 +79,8 @@ def tune_top_k(
         Rare labels do not overfit then.
     missing
         What to do with rows that lack a label, a score or their weight: ``"error"``, or ``"drop"``.
+    labels
+        Names of the labels of an indicator matrix; else the frame's column names, or positions.
     random_state
         Not used yet: the search is deterministic.
 
@@ -138,8 +138,8 @@ def _best(asked: ValidationRows, metric: Any, average: str, request: TopKRequest
     else:
         search = search_exactly(rows, objective)
     rule, labels = search.rule, len(asked.names)
-    chosen = rows.choose(rows.affine(rule.a, rule.offsets))
-    plain = asked.rows.choose(asked.rows.affine(np.ones(labels), np.zeros(labels)))
+    chosen = rows.chosen(rule.a, rule.offsets)
+    plain = asked.rows.chosen(np.ones(labels), np.zeros(labels))
     counts, before = rows.counts(chosen), asked.rows.counts(plain)
     return TopK(
         labels=asked.names,
@@ -173,7 +173,7 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     probabilities = asked.probabilities(score_map)
     search, objective, rows = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
     rule = search.rule
-    chosen = rows.choose(rows.affine(rule.a, rule.offsets))
+    chosen = rows.chosen(rule.a, rule.offsets)
     where = np.array([asked.names.index(one) if one in asked.names else NO_LABEL for one in costs.actions])
     usual = costs.usual_actions(asked.rows.scores, codes, weight, where)
     saved = float(costs.matrix.max()) - costs.matrix
