@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
     from surecut.tuning.top_k import tune_top_k
+    from surecut.tuning.top_k_frame import tune_top_k_frame
 
 _HOME = {
     "Bands": "surecut.decisions.bands",
@@ -82,6 +83,7 @@ _HOME = {
     "tune_threshold": "surecut.tuning.threshold",
     "tune_thresholds": "surecut.tuning.labels",
     "tune_top_k": "surecut.tuning.top_k",
+    "tune_top_k_frame": "surecut.tuning.top_k_frame",
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
@@ -134,6 +136,7 @@ __all__ = [
     "tune_threshold",
     "tune_thresholds",
     "tune_top_k",
+    "tune_top_k_frame",
 ]
 
 

@@ -28,6 +28,7 @@ NO_OPTION = {
     "bands": "of BandsDisplay",
     "bits": "of ScoreSketch",
     "cv": "of PlugInClassifier",
+    "decision_function_shape": "of support vector machines",
     "refit": "of PlugInClassifier",
     "schema": "of a PyArrow data set",
     "n_samples": "of a data set that is drawn",
@@ -35,6 +36,9 @@ NO_OPTION = {
     "style": "HTML",
     "value": "of MultilabelCut.at",
     "y_score": "of functions that take rows",
+    "as_": "of TopK.predict",
+    "classes": "of matrices; the labels of a long table are its own",
+    "labels": "of matrices; the columns --by hold them",
     "keyword": "the documentation of the table itself",
     "zero_division": "of the samples average, which long tables do not have",
 }

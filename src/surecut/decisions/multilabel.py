@@ -399,7 +399,7 @@ class MultilabelCut(saving.Saved):
         per_label, confidence = document["per_label"], document["confidence"]
 
         def numbers(name: str) -> NDArray[np.float64]:
-            return np.array([saving.number_from_json(value) for value in saving.column(per_label, name)], dtype=float)
+            return saving.numbers_from_json(saving.column(per_label, name))
 
         def texts(name: str) -> list[str]:
             return [saving.text_from_json(value) for value in saving.column(per_label, name)]
@@ -498,7 +498,7 @@ class MultilabelCut(saving.Saved):
             "lower": self.intervals[:, 0].tolist(),
             "upper": self.intervals[:, 1].tolist(),
             "value": self.per_label.tolist(),
-            **{cell: getattr(self.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")},
+            **saving.confusions_to_columns(self.confusion),
             "rows": self.rows.tolist(),
             "shared": [self.shared.get(label, "") for label in self.labels],
             "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
