@@ -7,6 +7,7 @@ import re
 import shlex
 import tempfile
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ def write_all(folder: Path) -> None:
     (folder / "bands").mkdir(exist_ok=True)
     for name, printed in printed_of_bands().items():
         _keep(folder / "bands" / f"{name}.txt", printed)
+    (folder / "top_k").mkdir(exist_ok=True)
+    for name, printed in printed_of_rules().items():
+        _keep(folder / "top_k" / f"{name}.txt", printed)
     write_cut(folder / "cut.json")
     write_explorer(folder / "extra" / "explorer_page.html")
     write_bands_page(folder / "extra" / "bands_page.html")
@@ -53,11 +57,8 @@ COMMANDS_OF_BANDS = {
 
 
 def printed_of_bands() -> dict[str, str]:
-    """What these commands print, one after the other, in 80 plain columns."""
+    """What these commands print of rows of two sites."""
     import numpy as np
-    from typer.testing import CliRunner
-
-    from surecut.cli.app import app
 
     generator = np.random.default_rng(0)
 
@@ -68,12 +69,58 @@ def printed_of_bands() -> dict[str, str]:
         rows = zip(is_positive, score, generator.choice(["north", "south"], size), strict=True)
         path.write_text("label,score,site\n" + "".join(f"{int(y)},{p:.6f},{site}\n" for y, p, site in rows))
 
-    runner, found = CliRunner(env={"NO_COLOR": "1"}), {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    def write_files() -> None:
         write(Path("scores.csv"), 1500)
         write(Path("held_out.csv"), 3000)
         write(Path("new.csv"), 3000, noise=0.3)
-        for name, command in COMMANDS_OF_BANDS.items():
+
+    return _printed(COMMANDS_OF_BANDS, write_files)
+
+
+COMMANDS_OF_RULES = {
+    "tune": """surecut tune long.csv --top-k 1 --row id --by animal --metric f1 --out rule.json""",
+    "costs": """surecut tune long.csv --top-k 1 --row id --by animal --costs costs.csv""",
+    "apply": """surecut apply new.csv --cut rule.json --row id --by animal --out predictions.csv""",
+    "certify": """surecut certify new.csv --cut rule.json --row id --by animal""",
+}
+"""What the page on the command line shows of long tables."""
+
+
+def printed_of_rules() -> dict[str, str]:
+    """What these commands print of photographs of animals, one class each."""
+    import numpy as np
+
+    generator, animals = np.random.default_rng(0), ["cat", "dog", "fox", "owl"]
+
+    def write(path: Path, size: int) -> None:
+        logits = generator.normal(size=(size, 4)) + np.array([1.5, 0.5, 0, -1.5])
+        scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        lines = ["id,animal,label,score"]
+        for row, own in enumerate(scores):
+            true = generator.choice(4, p=own)
+            lines += [f"{row},{animal},{int(place == true)},{own[place]:.6f}" for place, animal in enumerate(animals)]
+        path.write_text("\n".join(lines) + "\n")
+
+    def write_files() -> None:
+        write(Path("long.csv"), 1000)
+        write(Path("new.csv"), 1000)
+        Path("costs.csv").write_text(
+            "true,cat,dog,fox,owl,ask\ncat,0,1,1,1,0.5\ndog,1,0,1,1,0.5\nfox,1,1,0,1,0.5\nowl,5,5,5,0,0.5\n"
+        )
+
+    return _printed(COMMANDS_OF_RULES, write_files)
+
+
+def _printed(commands: dict[str, str], write_files: Callable[[], None]) -> dict[str, str]:
+    """What commands print, one after the other, in a folder with some files and in 80 plain columns."""
+    from typer.testing import CliRunner
+
+    from surecut.cli.app import app
+
+    runner, found = CliRunner(env={"NO_COLOR": "1"}), {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_files()
+        for name, command in commands.items():
             printed = runner.invoke(app, shlex.split(command)[1:]).stdout
             lines = [part for line in printed.splitlines() for part in textwrap.wrap(line, 80) or [""]]
             found[name] = "\n".join([f"$ {command}", *lines]) + "\n"

@@ -58,6 +58,8 @@ ENTRY_POINTS = {
     "tune_tallies": tune_tallies,
     "tune_bands": surecut.tune_bands,
     "tune_bands_frame": surecut.tune_bands_frame,
+    "tune_top_k": surecut.tune_top_k,
+    "tune_top_k_frame": surecut.tune_top_k_frame,
     "tally_frame": surecut.tally_frame,
     "ScoreTally.from_scores": surecut.ScoreTally.from_scores,
     "ScoreSketch.update": surecut.ScoreSketch.update,
@@ -92,6 +94,16 @@ COUNTED = dict.fromkeys(
     ],
     NO_CUT,
 )
+
+OF_RULES = {
+    "weights": "nothing is promised where a rule is tuned: certify it",
+    "groups": PROMISES,
+    "constraint": "a rule of k labels a row is tuned for its metric alone",
+    "confidence": "nothing is promised where a rule is tuned: certify it",
+    "prior": "of labels there are many: rows of each class can have the weight that they have in deployment",
+    "zero_division": "there is no samples average",
+    "unknown": "every label that the rows have is tuned",
+}
 
 OF_BANDS = {
     "average": "each group has thresholds of its own",
@@ -145,6 +157,8 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "tune_bands": {**OF_BANDS, "by": ONE_LABEL},
     "tune_bands_frame": OF_BANDS,
+    "tune_top_k": {**OF_RULES, "by": "the columns are the labels", "pos_label": "the positives are ones"},
+    "tune_top_k_frame": {**OF_RULES, "labels": "the columns `by` hold them"},
     "tally_frame": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
     "ScoreTally.from_scores": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
     "ScoreSketch.update": {**COUNTED, "by": NO_CUT, "groups": NO_CUT, "labels": ONE_LABEL},
@@ -196,6 +210,9 @@ OTHER_DEFAULTS = {
     ("PlugInClassifier", "average"): None,  # macro, if the target has a column per label
     ("tune_bands", "metric"): None,  # fewest rows between the outer zones, or the gains
     ("tune_bands_frame", "metric"): None,
+    ("tune_top_k", "average"): None,  # macro, or that of a metric of several classes
+    ("tune_top_k_frame", "average"): None,
+    ("surecut tune", "average"): None,  # with --top-k the same, otherwise macro
     ("certify", "confidence"): 0.95,  # there is no certificate without
     ("check_drift", "confidence"): 0.95,
     ("check_label_drift", "confidence"): 0.95,

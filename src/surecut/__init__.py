@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.certificates.drift import DriftReport, check_drift
+    from surecut.certificates.top_k_certificate import TopKCertificate
+    from surecut.certificates.top_k_limits import LabelLimits
     from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate, ZoneLimit
     from surecut.certificates.zone_drift import BandsDrift
     from surecut.classifier.plug_in import PlugInClassifier
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from surecut.tuning.labels import tune_expected, tune_thresholds
     from surecut.tuning.threshold import tune_threshold
     from surecut.tuning.top_k import tune_top_k
+    from surecut.tuning.top_k_frame import tune_top_k_frame
 
 _HOME = {
     "Bands": "surecut.decisions.bands",
@@ -51,6 +54,7 @@ _HOME = {
     "GroupsCertificate": "surecut.certificates.zone_certificate",
     "Hull": "surecut.core.candidates",
     "InfeasibleError": "surecut.constraints",
+    "LabelLimits": "surecut.certificates.top_k_limits",
     "LabelStability": "surecut.decisions.stability",
     "LinearSurrogate": "surecut.linear.surrogate",
     "MultilabelCut": "surecut.decisions.multilabel",
@@ -66,6 +70,7 @@ _HOME = {
     "ScoreTally": "surecut.core.tally",
     "Stability": "surecut.decisions.stability",
     "TopK": "surecut.decisions.top_k",
+    "TopKCertificate": "surecut.certificates.top_k_certificate",
     "apply_frame": "surecut.tuning.frame",
     "certify": "surecut.certificates.certifying",
     "check_drift": "surecut.certificates.drift",
@@ -78,6 +83,7 @@ _HOME = {
     "tune_threshold": "surecut.tuning.threshold",
     "tune_thresholds": "surecut.tuning.labels",
     "tune_top_k": "surecut.tuning.top_k",
+    "tune_top_k_frame": "surecut.tuning.top_k_frame",
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "population", "report", "theory")
 
@@ -95,6 +101,7 @@ __all__ = [
     "GroupsCertificate",
     "Hull",
     "InfeasibleError",
+    "LabelLimits",
     "LabelStability",
     "LinearSurrogate",
     "MissingRowsWarning",
@@ -107,6 +114,7 @@ __all__ = [
     "SourceChangedError",
     "Stability",
     "TopK",
+    "TopKCertificate",
     "UnknownLabelWarning",
     "ZoneLimit",
     "apply_frame",
@@ -128,6 +136,7 @@ __all__ = [
     "tune_threshold",
     "tune_thresholds",
     "tune_top_k",
+    "tune_top_k_frame",
 ]
 
 

@@ -355,10 +355,16 @@ class ClassCodes(NamedTuple):
     classes: tuple[Any, ...]
 
 
-def class_codes(y: ArrayLike, columns: int, classes: Iterable[Any] | None, name: str = "Y_true") -> ClassCodes:
+def class_codes(
+    y: ArrayLike,
+    columns: int,
+    classes: Iterable[Any] | None,
+    name: str = "Y_true",
+    unnamed: str = "which classes= does not name",
+) -> ClassCodes:
     """Class labels of rows as positions among the classes, which belong to so many columns of scores.
 
-    Without `classes` they are the distinct labels, sorted.
+    Without `classes` they are the distinct labels, sorted. `unnamed` says of other labels what they are.
 
     >>> class_codes(["b", "a", "b"], 2, None)
     ClassCodes(codes=array([1, 0, 1]), classes=('a', 'b'))
@@ -382,6 +388,6 @@ def class_codes(y: ArrayLike, columns: int, classes: Iterable[Any] | None, name:
         )
     position = {label: i for i, label in enumerate(known)}
     if lacking := [label for label in labels if label not in position]:
-        raise ValueError(f"{name} holds {listed(lacking)}, which classes= does not name: {listed(known)}")
+        raise ValueError(f"{name} holds {listed(lacking)}, {unnamed}: {listed(known)}")
     place = np.array([position[label] for label in labels], dtype=np.int64)
     return ClassCodes(place[codes.reshape(-1)], tuple(known))

@@ -21,7 +21,7 @@ import numpy as np
 from surecut._inputs import plain_name
 from surecut.averages import undefined_labels
 from surecut.confusion import Confusion
-from surecut.metrics import ALIASES, LinearFractionalMetric, Metric
+from surecut.metrics import ALIASES, LinearFractionalMetric, Metric, NoTheoremError, get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,13 @@ class MulticlassMetric(ABC):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         """The metric, from the sums over all classes."""
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each class the most that the metric gains per true positive more, of equally many predicted rows.
+
+        The metrics that have no theorem have none.
+        """
+        raise NoTheoremError(f"the {self.name} of several classes has no bounded slopes: no theorem bounds its regret")
+
     def parameters(self) -> dict[str, Any]:
         """What, with the name, makes the metric again."""
         return {}
@@ -80,6 +87,9 @@ class MulticlassAccuracy(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / total
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ones_like(priors)
+
 
 @dataclass(frozen=True)
 class BalancedAccuracy(MulticlassMetric):
@@ -92,6 +102,9 @@ class BalancedAccuracy(MulticlassMetric):
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / np.count_nonzero(positives)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(_share(1.0, priors) / np.count_nonzero(priors, axis=-1)[..., None])
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,13 @@ class MulticlassKappa(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         accuracy, by_chance = sums
         return _ratio(accuracy - by_chance, 1 - by_chance)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 / (1 − Σ P_j q_j), which is largest where the most frequent class is predicted for all rows."""
+        largest = priors.max(axis=-1, keepdims=True)
+        if (largest >= 1).any():
+            raise NoTheoremError("kappa is constant where all rows have one class: every rule is optimal")
+        return np.broadcast_to(1 / (1 - largest), np.shape(priors))
 
 
 @dataclass(frozen=True)
@@ -167,6 +187,17 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
     return None
 
 
+def averaged_metric(metric: Any, average: str) -> Metric | MulticlassMetric:
+    """The metric that a name means under an average."""
+    if average not in TOP_K_AVERAGES:
+        raise ValueError(f"average must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+    if average != MULTICLASS_AVERAGE:
+        return get_metric(metric)
+    if (found := multiclass_metric(metric)) is None:
+        raise ValueError(f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}")
+    return found
+
+
 class LabelObjective(ABC):
     """A function of the confusions of all labels, for given rows.
 
@@ -207,6 +238,10 @@ class LabelObjective(ABC):
     def _ratios(self, *numbers: Any) -> NDArray[np.float64]:
         labels = len(self.positives)
         return np.stack([np.broadcast_to(np.asarray(number, dtype=float), (labels,)) for number in numbers])
+
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
+        return recall_of_labels(tp, self.positives)
 
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
@@ -283,6 +318,11 @@ class AveragedMetric(LabelObjective):
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
         return np.where(np.isnan(values), 0.0, values)
+
+    def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """The metric of each label; NaN, or 0, where it is undefined."""
+        needs_both = self.metric.needs_positives and self.metric.needs_negatives
+        return np.where(self.undefined, np.nan if needs_both else 0.0, self.per_label(tp, predicted))
 
     def combine(self, sums: NDArray[np.float64]) -> Any:
         if self.average != MICRO:
@@ -362,6 +402,12 @@ def label_objective(
     if isinstance(metric, MulticlassMetric):
         return ClassObjective(metric, positives, total)
     return AveragedMetric(metric, average, positives, total)
+
+
+def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
+    """The share of each label's rows that is predicted; NaN where it has none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.asarray(tp) / positives, dtype=float)
 
 
 def _share(part: Any, whole: Any) -> Any:

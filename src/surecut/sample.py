@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from surecut._labels import plain_label
 from surecut.overlap import RowSample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -54,3 +59,9 @@ def checksum_of(fingerprint: str) -> int:
 def fingerprint(rows: int, checksum: int) -> str:
     """A name for rows that does not depend on their order."""
     return f"{rows}-{checksum:016x}"
+
+
+def fingerprint_of_labels(rows: int, checksums: NDArray[np.uint64]) -> str:
+    """A name for rows of many labels, from the checksum of each: it depends on the labels' order, not on the rows'."""
+    odd = 2 * np.arange(len(checksums), dtype=np.uint64) + np.uint64(1)
+    return fingerprint(rows, int((checksums * odd).sum()))

@@ -404,5 +404,5 @@ class TestClassifier:
 
 
 def test_a_cut_that_was_forgotten_is_asked_for():
-    with pytest.raises(TypeError, match=r"certify\(cut, y_true, y_score\) needs a cut or bands first, got list"):
+    with pytest.raises(TypeError, match="needs a cut, bands or a rule of k labels first, got list"):
         certify([0, 1], [0.25, 0.75])

@@ -36,6 +36,9 @@ NO_OPTION = {
     "style": "HTML",
     "value": "of MultilabelCut.at",
     "y_score": "of functions that take rows",
+    "as_": "of TopK.predict",
+    "classes": "of matrices; the labels of a long table are its own",
+    "labels": "of matrices; the columns --by hold them",
     "keyword": "the documentation of the table itself",
     "zero_division": "of the samples average, which long tables do not have",
 }

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from surecut import ScoreTally, certify, tune_bands, tune_threshold, tune_thresholds
+from surecut import ScoreTally, certify, tune_bands, tune_threshold, tune_thresholds, tune_top_k
 from surecut.metrics import LinearFractional
 
 HOSTILE = [
@@ -56,13 +56,21 @@ def pages(name):
     )
     yield bands._repr_html_()
     yield certify(cut, labels, scores[:, 0], method="uniform")._repr_html_()
+    classes = tune_top_k(
+        labels, scores, k=1, costs={name: [0, 1], "other": [2, 0], f"{name}!": 0.4}, classes=[name, "other"]
+    )
+    yield classes._repr_html_()
+    tags = tune_top_k(truth, scores, k=1, labels=[name, "other"], metric=own)
+    yield tags._repr_html_()
     pytest.importorskip("jinja2")
-    from surecut.report import summarize, summarize_bands, summarize_labels, to_html
+    from surecut.report import summarize, summarize_bands, summarize_labels, summarize_top_k, to_html
 
     tally = ScoreTally.from_scores(labels, scores[:, 0], pos_label=name)
     yield to_html(summarize(tally, cut=cut, title=name))
     yield to_html(summarize_labels(cuts, title=name))
     yield to_html(summarize_bands(bands, tally, title=name))
+    yield to_html(summarize_top_k(classes, title=name))
+    yield to_html(summarize_top_k(tags, title=name))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surecut import Cut, LabelStability, MultilabelCut, Stability, tune_threshold, tune_thresholds
+from surecut import Cut, LabelStability, MultilabelCut, Stability, TopK, tune_threshold, tune_thresholds, tune_top_k
 from surecut.decisions import saving
 from surecut.decisions.saving import SavedCutError
 from surecut.metrics import Affine, LinearFractional, Tversky
@@ -71,6 +71,32 @@ def rows(labels=1, seed=0):
     return generator.random((40, labels)) < scores, scores
 
 
+def class_rows():
+    truth, scores = rows(3)
+    return (truth + scores).argmax(axis=1), scores / scores.sum(axis=1, keepdims=True)
+
+
+def rejecting():
+    """A rule of costs with an action more."""
+    found = tune_top_k(*class_rows(), k=1, stable=True)
+    costs = np.column_stack((1 - np.eye(3), np.full(3, 0.25)))
+    matrix, before = (np.column_stack((one, np.zeros(3, int))) for one in (found.matrix, found.baseline.matrix))
+    value, plain = (-float((one * costs).sum()) / 40 for one in (matrix, before))
+    return replace(
+        found,
+        a=None,
+        offsets=np.zeros(4),
+        metric=None,
+        average="cost",
+        value=value,
+        actions=(0, 1, 2, -1),
+        cost_gains=-costs.T,
+        costs=costs,
+        matrix=matrix,
+        baseline=replace(found.baseline, value=plain, matrix=before),
+    )
+
+
 def sample():
     truth, scores = rows()
     return truth[:, 0], scores[:, 0]
@@ -109,6 +135,10 @@ DECISIONS = {
     "cuts, stable": lambda: stable(tune_thresholds(*rows(3)), 1),
     "cuts, stable, micro": lambda: stable(tune_thresholds(*rows(3), average="micro")),
     "cuts, shrunken": lambda: tune_thresholds(*rows(3), shrinkage=5.0),
+    "top k": lambda: tune_top_k(*rows(3), k=2, labels=["a", ("b", 2), 3.5], shrinkage=5.0),
+    "top k, classes": lambda: tune_top_k(*class_rows(), k=1, metric="kappa", sample_weight=np.linspace(0.1, 2, 40)),
+    "top k, stable": lambda: tune_top_k(*class_rows(), k=1, stable=True),
+    "top k, costs": lambda: rejecting(),
 }
 
 
@@ -209,12 +239,12 @@ def test_a_mutated_file_is_refused_or_equal(name, tmp_path):
     assert equal < MUTANTS / 4
 
 
-@pytest.mark.parametrize("name", [name for name in DECISIONS if name.startswith("cuts")])
+@pytest.mark.parametrize("name", [name for name in DECISIONS if name.startswith(("cuts", "top k"))])
 def test_a_mutated_parquet_file_is_refused_or_equal(name, tmp_path):
     pytest.importorskip("pyarrow")
     cut, path, chance = DECISIONS[name](), tmp_path / "cut.parquet", random.Random(name)
     cut.save(path)
-    content, expected = path.read_bytes(), MultilabelCut.load(path).to_dict()
+    content, expected = path.read_bytes(), type(cut).load(path).to_dict()
     for _ in range(MUTANTS):
         path.write_bytes(damaged(content, chance))
         found = loaded(cut, path)
@@ -240,6 +270,11 @@ def test_a_forged_checksum_does_not_let_nonsense_in(name, tmp_path, monkeypatch)
             assert lower < found.threshold <= upper or lower == found.threshold == upper
             assert found.predict([0.5]).shape == (1,)
             assert found.to_sql("score")
+        elif isinstance(found, TopK):
+            scores = np.full((2, len(found)), 0.5)
+            assert found.predict(scores, as_="positions").shape == (2, found.k)
+            if found.k == 1 and all(isinstance(one, int) for one in found.actions):
+                assert found.to_sql([str(i) for i in range(len(found))])
         else:
             assert found.predict(np.full((2, len(found)), 0.5)).shape == (2, len(found))
             assert all(found[label].rows >= 0 for label in found)

@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from surecut import MultilabelCut, tune_threshold, tune_thresholds
+from surecut import MultilabelCut, tune_threshold, tune_thresholds, tune_top_k
 from surecut.decisions.sql import DIALECTS
 
 HOSTILE = [
@@ -73,6 +73,42 @@ def test_an_expression_is_one_whatever_the_names(dialect):
             assert found | escaped == texts
             assert not list(selected.find_all(exp.Drop, exp.Command, exp.Subquery))
             assert not any(one.comments for one in statement.walk())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_rule_of_classes_is_one_expression_whatever_the_names(dialect):
+    sqlglot = pytest.importorskip("sqlglot")
+    from sqlglot import exp
+
+    columns = [one for one in HOSTILE if dialect != "bigquery" or "." not in one]
+    y = np.array(columns)[np.arange(4 * len(columns)) % len(columns)]
+    rule = tune_top_k(y, np.random.default_rng(0).random((len(y), len(columns))), k=1)
+    case = rule.to_sql(dialect=dialect)
+    (statement,) = sqlglot.parse(f"SELECT {case} FROM scored", dialect=dialect.replace("ansi", ""))
+    (selected,) = statement.expressions
+    assert isinstance(selected, exp.Case)
+    assert {one.name for one in selected.find_all(exp.Column)} == set(columns)
+    found = {one.name for one in selected.find_all(exp.Literal) if one.is_string} - {"NaN"}
+    assert found | {one.this for one in selected.find_all(exp.ByteString)} == set(columns)
+    assert not list(selected.find_all(exp.Drop, exp.Command, exp.Subquery))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_classes_of_any_name_are_predicted(dialect):
+    connect = sqlite3.connect if dialect == "sqlite" else pytest.importorskip("duckdb").connect
+    y = np.array(HOSTILE)[np.arange(4 * len(HOSTILE)) % len(HOSTILE)]
+    rule = tune_top_k(y, np.random.default_rng(0).random((len(y), len(HOSTILE))), k=1)
+    scores = np.random.default_rng(1).random((30, len(HOSTILE)))
+    connection = connect(":memory:")
+    columns = ", ".join(f"{DIALECTS[dialect].name(label)} DOUBLE" for label in rule.labels)
+    connection.execute(f"CREATE TABLE scored (i INTEGER, {columns})")
+    holders = ", ".join("?" * (len(HOSTILE) + 1))
+    connection.executemany(
+        f"INSERT INTO scored VALUES ({holders})", [(i, *row) for i, row in enumerate(scores.tolist())]
+    )
+    said = connection.execute(f"SELECT {rule.to_sql(dialect=dialect)} FROM scored ORDER BY i").fetchall()
+    connection.close()
+    assert [one for (one,) in said] == rule.predict(scores).tolist()
 
 
 def rows_of(cut):

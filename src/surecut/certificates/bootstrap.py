@@ -6,6 +6,7 @@ Rows of one label are drawn again from their tally (`resampling`). Rows of many 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,9 +16,12 @@ from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.certificate import FRESH, Certificate
 from surecut.certificates.evidence import Asked, Evidence, row_values
 from surecut.certificates.resampling import Resampled, resample, steps_of
+from surecut.certificates.top_k_limits import worth
 from surecut.confusion import Confusion
 from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
+from surecut.label_objectives import MulticlassAccuracy
+from surecut.metrics import Metric
 from surecut.progress import shown
 from surecut.tuning.labels import tune_thresholds
 
@@ -25,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.certificates.label_rows import LabelRows, TableRows
+    from surecut.certificates.top_k_limits import RuleRows
     from surecut.decisions.multilabel import MultilabelCut
-    from surecut.metrics import Metric
 
 FEWEST = 100
 """Fewer rows of a class than this, and the promise is broken more often than it says."""
@@ -155,6 +159,78 @@ def _labels_drawn(cut: MultilabelCut, evidence: Evidence, asked: Asked) -> tuple
         steps = steps_of(cut.metric, averaged, float(weights.sum()) / number)
     drawn_values = np.concatenate(values)
     return value, Resampled(drawn_values, drawn_values, optimism, None, steps)
+
+
+def rule_drawn(rows: RuleRows, asked: Asked) -> tuple[float, Resampled]:
+    """Of a rule of k labels a row, on rows that did not tune it: its value, and resamples of whole rows or groups."""
+    if not asked.resamples >= 100:
+        raise ValueError(f"resamples must be at least 100, got {asked.resamples}")
+    number = len(rows.cells)
+    _require_enough_of_rule(rows)
+    rng = np.random.default_rng(asked.random_state)
+    at_once = max(1, min(100, 10_000_000 // number))
+    starts, values = list(range(0, asked.resamples, at_once)), []
+    for start in shown(starts, "resampling", len(starts), progress=asked.progress):
+        size = min(at_once, asked.resamples - start)
+        values.append(rows.value(rng.multinomial(number, np.full(number, 1 / number), size=size).astype(float)))
+    drawn, value = np.concatenate(values), float(rows.value()[0])
+    return value, Resampled(drawn, drawn, 0.0, None, _steps_of_rule(rows, value))
+
+
+def _require_enough_of_rule(rows: RuleRows) -> None:
+    """Refuse rows, or groups, of which too few say something."""
+    fewest = FEWEST if rows.groups is None else FEWEST_GROUPS
+    instead = "use method='holdout', which holds for any number"
+    if len(rows.cells) < fewest:
+        raise ValueError(
+            f"the bootstrap is right for large samples only, and needs {fewest} {rows.what}, got {len(rows.cells)}: "
+            f"{instead}"
+        )
+    wrong = rows.cells.pooled()[:, 1:3].sum(axis=1) > 0
+    if wrong.sum() < FEWEST_IN_CELL:
+        raise ValueError(
+            f"the bootstrap cannot tell how rare mistakes are from {int(wrong.sum())} {rows.what} that have some: it "
+            f"needs {FEWEST_IN_CELL}; {instead}"
+        )
+    if rows.rule.average == "micro" or rows.rule.costs is not None or isinstance(rows.rule.metric, MulticlassAccuracy):
+        return
+    unweighted = replace(rows, weights=None).confusion
+    needed = [np.asarray(unweighted.positives, dtype=float)]
+    if isinstance(rows.rule.metric, Metric) and rows.rule.metric.needs_negatives:
+        needed.append(np.asarray(unweighted.negatives, dtype=float))
+    counts = np.min(needed, axis=0)
+    if (counts < FEWEST_OF_LABEL).any():
+        first = int(np.argmax(counts < FEWEST_OF_LABEL))
+        raise ValueError(
+            f"the bootstrap of a value that is made of each label's needs {FEWEST_OF_LABEL} rows that have each label, "
+            f"and as many that do not; {int((counts < FEWEST_OF_LABEL).sum())} of {len(counts)} labels have fewer "
+            f"({rows.rule.labels[first]!r}: {counts[first]:g}): {instead}"
+        )
+
+
+def _steps_of_rule(rows: RuleRows, value: float) -> tuple[float, float]:
+    """By how much one more row, or group, lowers the value if it is all wrong, and raises it if it is right."""
+    rule, confusion = rows.rule, rows.confusion
+    size = float(np.max(np.asarray(confusion.positives) + np.asarray(confusion.negatives))) / len(rows.cells)
+    counts = cells_of(confusion)
+    if rule.costs is not None:
+        gains = rows.possible
+        return (value - float(gains[0])) / len(rows.cells), (float(gains[-1]) - value) / len(rows.cells)
+    if isinstance(rule.metric, Metric) and rule.average in ("macro", "micro"):
+        averaged = counts.sum(axis=0, keepdims=True) if rule.average == "micro" else counts
+        return steps_of(rule.metric, averaged, size)
+    changed = []
+    for label in range(len(counts)):
+        other = int(np.argmax(np.where(np.arange(len(counts)) == label, -1.0, counts[:, :2].sum(axis=1))))
+        right, wrong = counts.copy(), counts.copy()
+        for cells in (right, wrong):
+            cells[:, 3] += size
+            cells[label, 3] -= size
+        right[label, 0] += size
+        wrong[label, 2] += size
+        wrong[other] += size * np.array([0.0, 1.0, 0.0, -1.0])
+        changed += [worth(rule.metric, rule.average, Confusion(*cells.T)) - value for cells in (right, wrong)]
+    return max(0.0, -min(changed)), max(0.0, max(changed))
 
 
 def _optimism(cut: MultilabelCut, rows: LabelRows, rng: np.random.Generator, progress: bool | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from surecut._plurals import counted
 from surecut.notebook import card
@@ -90,6 +91,8 @@ class Certificate:
         Why the limits are wide, where something other than the number of rows makes them so; empty otherwise.
     """
 
+    decision: ClassVar[str] = "cut"
+
     lower: float
     upper: float
     regret_bound: float | None
@@ -111,7 +114,7 @@ class Certificate:
         return bool(self.regret_bound is not None and self.method == "theorem" and self.regret_bound >= 1)
 
     def __str__(self) -> str:
-        return _sentence(self)
+        return sentence(self)
 
     def _repr_html_(self) -> str:
         return _html(self)
@@ -128,21 +131,24 @@ def _html(certificate: Certificate) -> str:
     return card(str(certificate), facts.items())
 
 
-def _sentence(certificate: Certificate) -> str:
+def confident(certificate: Certificate) -> str:
+    """The confidence, as a sentence begins."""
+    return f"With {100 * certificate.confidence:.4g} % confidence"
+
+
+def sentence(certificate: Certificate) -> str:
     """The promise in words that need no statistics."""
     name, rows = certificate.metric, counted(certificate.rows, "row")
-    confident = f"With {certificate.confidence:.4g} % confidence".replace(
-        f"{certificate.confidence:.4g}", f"{100 * certificate.confidence:.4g}"
-    )
+    sure = confident(certificate)
     if certificate.method == "theorem":
         vacuous = " That says nothing: the bound is vacuous." if certificate.vacuous else ""
         return (
-            f"{confident}, by Theorem 3 of the paper, tuning on {rows} costs at most "
+            f"{sure}, by Theorem 3 of the paper, tuning on {rows} costs at most "
             f"{certificate.regret_bound:.3g} of {name} against the best threshold of this model.{vacuous}"
         )
     about = "about " if certificate.method == "bootstrap" else ""
     promise = (
-        f"{confident} the {name} of this cut on new rows is at least {about}{certificate.lower:.4f} "
+        f"{sure} the {name} of this {certificate.decision} on new rows is at least {about}{certificate.lower:.4f} "
         f"(it is {certificate.value:.4f} on {'this' if certificate.rows == 1 else 'these'} {rows})"
     )
     if certificate.regret_bound is not None:

@@ -23,6 +23,7 @@ from surecut.certificates.held_out import worded_for
 from surecut.certificates.holdout import holdout_certificate
 from surecut.certificates.promises import bootstrap_promises, holdout_promises, uniform_promises
 from surecut.certificates.theorem import theorem_certificate
+from surecut.certificates.top_k_certificate import TopKCertificate, top_k_certificate
 from surecut.certificates.uniform import uniform_certificate
 from surecut.certificates.weights import check_weights
 from surecut.certificates.zone_certificate import (
@@ -35,6 +36,7 @@ from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.top_k import TopK
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -85,11 +87,13 @@ def certify(
     cut: Bands, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
 ) -> BandsCertificate: ...
 @overload
+def certify(cut: TopK, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]) -> TopKCertificate: ...
+@overload
 def certify(
     cut: Cut | MultilabelCut, y_true: Any = ..., y_score: Any = ..., **options: Unpack[CertifyOptions]
 ) -> Certificate: ...
 def certify(
-    cut: Cut | MultilabelCut | Bands | GroupedBands,
+    cut: Cut | MultilabelCut | Bands | GroupedBands | TopK,
     y_true: Any = None,
     y_score: Any = None,
     *,
@@ -106,17 +110,20 @@ def certify(
     resamples: int = 2000,
     random_state: Any = 0,
     progress: bool | None = None,
-) -> Certificate | BandsCertificate | GroupsCertificate:
-    """Limits for a cut's value on new rows; for bands, of what is in each zone.
+) -> Certificate | BandsCertificate | GroupsCertificate | TopKCertificate:
+    """Limits for a cut's value on new rows; for bands, of what is in each zone; for a rule of k labels, of each label.
 
     Parameters
     ----------
     cut
         A cut, however it was found; of one label or of many. Or bands: their certificate, by ``"holdout"`` or
         ``"uniform"``, has the share of each zone, the NPV of the lowest, the PPV of the highest, conditions and gain.
+        Or a rule of k labels a row: its certificate, by ``"holdout"`` or ``"bootstrap"`` from rows that did not tune
+        it, has its value and each label's recall and precision.
     y_true, y_score
         Labels and scores by the model that will be deployed; or a `tally` of them. ``method="theorem"`` needs none. Of
-        many labels: matrices, dense or sparse; columns, with `by`; or a list of the labels' tallies.
+        many labels: matrices, dense or sparse; columns, with `by`; or a list of the labels' tallies. Of a rule of k
+        labels: matrices, or, with k = 1, a column of class labels and a matrix of scores.
     by
         Of a long table, where each row has one of the cut's labels: that label of each row. Of bands of groups: the
         group of each row.
@@ -164,13 +171,16 @@ def certify(
     """
     asked = Asked(confidence, method, weights, held_out, missing, resamples, random_state, progress)
     rows: dict[str, Any] = {"tally": tally, "by": by, "sample_weight": sample_weight, "groups": groups}
-    found: Certificate | BandsCertificate
+    found: Certificate | BandsCertificate | TopKCertificate
     if isinstance(cut, GroupedBands):
         check_promise(confidence, method, weights, held_out)
         return groups_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if isinstance(cut, Bands):
         check_promise(confidence, method, weights, held_out)
         found = bands_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
+    elif isinstance(cut, TopK):
+        check_promise(confidence, method, weights, held_out)
+        found = top_k_certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     else:
         found = certificate(cut, asked, y_true, y_score, **rows, pos_label=pos_label)
     if not held_out or method == "theorem":
@@ -184,7 +194,8 @@ def certificate(
 ) -> Certificate:
     """The same for callers who know that rows are held out, because they held them out."""
     if not isinstance(cut, (Cut, MultilabelCut)):
-        raise TypeError(f"certify(cut, y_true, y_score) needs a cut or bands first, got {type(cut).__name__}")
+        needed = "a cut, bands or a rule of k labels"
+        raise TypeError(f"certify(cut, y_true, y_score) needs {needed} first, got {type(cut).__name__}")
     check_promise(asked.confidence, asked.method, asked.weights, asked.held_out, rows.get("groups") is not None)
     evidence = evidence_of(cut, asked, y_true, y_score, **rows)
     certified, promised = METHODS[asked.method]

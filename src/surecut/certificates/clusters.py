@@ -84,7 +84,8 @@ def least_ratio(
         How far A can be below B times the largest value, whatever the cluster.
     values
         The least and the largest value v that there is: A is at least, and at most, v B in every cluster. The least one
-        is returned if nothing better can be said.
+        is returned if nothing better can be said. Where A can be more than B times any value, the largest one that is
+        considered.
     error
         The probability with which the limit may fail.
 
@@ -261,11 +262,16 @@ def require_no_order(metric: Metric, cells: ClusterCells, what: str) -> None:
     positives = np.tile([1.0, 0.0, 1.0, 0.0], (cells.labels, 1))
     for weights in (np.where(np.isfinite(slopes), slopes, 0.0), positives):
         if is_sorted(cells.worth(weights)):
-            raise ValueError(
-                f"the {what} come sorted: neighbours are more alike than chance explains, and limits of {what} need an "
-                f"order that has nothing to do with what they hold. Put whole {what} in an order drawn by random "
-                "numbers of your own first, and keep it, whatever the limits then are; or use method='bootstrap'"
-            )
+            raise sorted_clusters(what)
+
+
+def sorted_clusters(what: str) -> ValueError:
+    """The error for clusters that are visibly sorted."""
+    return ValueError(
+        f"the {what} come sorted: neighbours are more alike than chance explains, and limits of {what} need an order "
+        f"that has nothing to do with what they hold. Put whole {what} in an order drawn by random numbers of your own "
+        "first, and keep it, whatever the limits then are; or use method='bootstrap'"
+    )
 
 
 def is_sorted(worth: NDArray[np.float64], error: float = SORTED / 2) -> bool:

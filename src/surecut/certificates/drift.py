@@ -41,6 +41,7 @@ from surecut.core.tally import ScoreTally
 from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.saving import UnknownMetric
+from surecut.decisions.top_k import TopK
 from surecut.metrics import FunctionMetric
 from surecut.overlap import Overlap
 
@@ -213,6 +214,13 @@ def check_drift(
     >>> check_drift(cut, *draw(4_000, shift=0.2)).value.direction
     'fell'
     """
+    if isinstance(cut, TopK):
+        raise TypeError(
+            "check_drift watches cuts of one label, and bands: what a rule of k labels is worth on its validation rows "
+            "is too good to compare with, and no limits are known for all such rules at once. Certify the rule on "
+            "held-out rows of then and on new ones, and compare: certify(rule, y_true, y_score) has the limits of its "
+            "value, and of each label's recall and precision"
+        )
     if not isinstance(cut, (Cut, Bands)):
         raise TypeError(
             f"check_drift(cut, y_true, y_score) needs a cut of one label, or bands, first, got {type(cut).__name__}; "

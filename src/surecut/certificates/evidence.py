@@ -21,7 +21,7 @@ from surecut._plurals import counted
 from surecut.averages import averaged_value, undefined_labels
 from surecut.certificates.cells import ClusterCells, cells_of, group_codes
 from surecut.certificates.certificate import ONE_MODEL, Certificate
-from surecut.certificates.held_out import require_valid_rows
+from surecut.certificates.held_out import require_valid_rows, worded_for
 from surecut.certificates.label_rows import LabelRows, TableRows, have_names, thresholds_of
 from surecut.certificates.priors import at_prior
 from surecut.certificates.rows import HeldOutRows
@@ -31,10 +31,12 @@ from surecut.core.tally import ScoreTally
 from surecut.decisions.cut import Cut
 from surecut.decisions.multilabel import MultilabelCut
 from surecut.decisions.saving import UnknownMetric
-from surecut.metrics import FunctionMetric, Metric
+from surecut.metrics import FunctionMetric
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from surecut.decisions.top_k import TopK
 
 Decision = Cut | MultilabelCut
 
@@ -193,7 +195,7 @@ def evidence_of(
     if sample_weight is not None and np.ndim(y_score):
         number = y_score.shape[0] if hasattr(y_score, "shape") else len(y_score)
         sample_weight = without_ones(sample_weight, number)
-    _check_metric(cut.metric)
+    check_metric(cut)
     if isinstance(cut, MultilabelCut) and isinstance(tally, ScoreTally):
         raise ValueError(f"the cut has {len(cut)} labels: pass a tally of each, in a list, or the rows themselves")
     if asked.method == "theorem":
@@ -214,9 +216,12 @@ def evidence_of(
     return _of_table(cut, asked, TableRows.of(cut, y_true, y_score, by, sample_weight, pos_label), groups)
 
 
-def _check_metric(metric: Metric) -> None:
+def check_metric(decision: Decision | TopK) -> None:
+    """Raise where nothing is known of a decision's metric."""
+    metric = decision.metric
     if isinstance(metric, UnknownMetric):
-        raise ValueError(f"the cut was tuned for the function {metric.name!r}, which a saved cut does not hold")
+        unknown = f"the cut was tuned for the function {metric.name!r}, which no file holds"
+        raise ValueError(worded_for(decision, unknown))
     if isinstance(metric, FunctionMetric):
         raise ValueError(
             f"{metric.name!r} is a function of which nothing is known: certificates need a metric of the catalogue or "
@@ -277,7 +282,7 @@ def _of_one_label(
     if groups is None:
         return Evidence(cut, tuned_here, [counts])
     rows = TableRows.of(cut, y_true, y_score, None, sample_weight, pos_label)
-    codes = _codes(groups, y_true=rows.scores)
+    codes = numbered_groups(groups, y_true=rows.scores)
     return Evidence(cut, tuned_here, [counts], replace(rows, groups=codes))
 
 
@@ -310,13 +315,13 @@ def _of_table(cut: MultilabelCut, asked: Asked, rows: TableRows, groups: ArrayLi
         )
     _require_label_average(cut)
     tuned_here = _tuned_by(cut, asked, tallies)
-    return Evidence(cut, tuned_here, tallies, replace(rows, groups=_codes(groups, Y_true=rows.scores)))
+    return Evidence(cut, tuned_here, tallies, replace(rows, groups=numbered_groups(groups, Y_true=rows.scores)))
 
 
 def _of_matrices(cut: MultilabelCut, asked: Asked, rows: LabelRows, groups: ArrayLike | None) -> Evidence:
     tuned_here = require_valid_rows(cut, rows.some_tallies(cut), rows.tuned(cut), asked.method, asked.held_out)
     if groups is not None:
-        rows = replace(rows, groups=_codes(groups, Y_true=np.empty(rows.scores.shape[0])))
+        rows = replace(rows, groups=numbered_groups(groups, Y_true=np.empty(rows.scores.shape[0])))
     if rows.weights is not None:
         require_whole(rows.weights, asked.weights)
     if asked.method == "bootstrap":
@@ -332,7 +337,7 @@ def _of_matrices(cut: MultilabelCut, asked: Asked, rows: LabelRows, groups: Arra
     return Evidence(cut, tuned_here, rows=rows)
 
 
-def _codes(groups: ArrayLike, **column: Any) -> NDArray[np.intp]:
+def numbered_groups(groups: ArrayLike, **column: Any) -> NDArray[np.intp]:
     """Numbers of the groups, one for each row of a column, which is named in the error."""
     named = np.asarray(groups)
     require_same_length(**column, groups=named)

@@ -5,6 +5,8 @@
 - ``"uniform"`` takes any rows, also those that tuned the cut, since its limits hold for all thresholds at once.
 - ``"bootstrap"`` corrects for the choice of the threshold on the validation rows themselves, and takes rows that did
   not; it has nothing for a mix of the two.
+- A rule of k labels a row has many numbers, and neither limits for all of them at once nor a correction: it is
+  certified on rows that did not tune it.
 - A cut of pooled out-of-fold scores has a model that was trained on all of its validation rows: they certify nothing.
 
 Rows are recognised by their checksum, where they are all the same, and by the sample that a cut keeps (`overlap`).
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from surecut.certificates.rows import HeldOutRows
 from surecut.decisions.bands import Bands
+from surecut.decisions.top_k import TopK
 from surecut.overlap import TRAINING, VALIDATION, Overlap, overlap
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.decisions.multilabel import MultilabelCut
 
-    Decision = Cut | MultilabelCut | Bands
+    Decision = Cut | MultilabelCut | Bands | TopK
 
     NewRows = Mapping[int, ScoreTally | HeldOutRows]
     """Rows to compare with the seen ones, or their tally, by position of the label; one label is label 0."""
@@ -42,14 +45,13 @@ POOLED = (
 )
 
 IDENTICAL = (
-    "these are the validation rows of the cut: their value is too good, and 'holdout' would promise too much. Use "
-    "method='uniform', which is valid on them, or rows that were kept aside"
+    "these are the validation rows of the cut: their value is too good, and {method!r} would promise too much. Use "
+    "{uniform}rows that were kept aside"
 )
 
 PARTLY = (
     "some of these rows tuned the cut: they share more scores with the validation rows than chance explains. Use "
-    "method='uniform', which is valid on any rows that did not train the model, or rows that were kept aside; if these "
-    "rows were, pass held_out=True"
+    "{uniform}rows that were kept aside; if these rows were, pass held_out=True"
 )
 
 UNDETERMINED = (
@@ -100,16 +102,21 @@ def require_valid_rows(
     trained = Overlap.NONE if identical else rows_trained(cut, rows)
     if trained is Overlap.SHARED:
         raise ValueError(worded_for(cut, TRAINED))
-    if method == "holdout" and tuned_here:
-        raise ValueError(worded_for(cut, IDENTICAL))
+    has_uniform = not isinstance(cut, TopK)
+    if tuned_here and (method == "holdout" or not has_uniform):
+        uniform = "method='uniform', which is valid on them, or " if has_uniform else ""
+        raise ValueError(worded_for(cut, IDENTICAL.format(method=method, uniform=uniform)))
     tuned = Overlap.NONE
     if cut.out_of_fold or (method != "uniform" and not tuned_here):
         tuned = rows_tuned(cut, rows)
         if tuned is Overlap.SHARED:
-            raise ValueError(worded_for(cut, POOLED if cut.out_of_fold else PARTLY))
+            uniform = "method='uniform', which is valid on any rows that did not train the model, or "
+            partly = PARTLY.format(uniform=uniform if has_uniform else "")
+            raise ValueError(worded_for(cut, POOLED if cut.out_of_fold else partly))
     if held_out is None and Overlap.UNKNOWN in (trained, tuned):
         what = "training" if tuned is not Overlap.UNKNOWN else "tuning"
-        otherwise = "" if cut.out_of_fold else "; if they tuned the cut, use method='uniform' and held_out=False"
+        is_lost = cut.out_of_fold or not has_uniform
+        otherwise = "" if is_lost else "; if they tuned the cut, use method='uniform' and held_out=False"
         raise ValueError(worded_for(cut, UNDETERMINED.format(what=what, otherwise=otherwise)))
     return tuned_here
 
@@ -121,7 +128,8 @@ def worded_for(decision: Decision, sentence: str) -> str:
     >>> worded_for(tune_bands([0, 1], [0.1, 0.9], zones=["a", "b"], gains={"b": (-1, 1)}), "these rows tuned the cut")
     'these rows tuned the bands'
     """
-    return sentence.replace("the cut", "the bands") if isinstance(decision, Bands) else sentence
+    name = "the bands" if isinstance(decision, Bands) else "the rule" if isinstance(decision, TopK) else "the cut"
+    return sentence.replace("the cut", name)
 
 
 def _with_role(cut: Decision, rows: NewRows, role: str) -> Overlap:

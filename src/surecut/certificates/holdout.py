@@ -27,7 +27,7 @@ from surecut.certificates.clusters import (
     terms_of,
     unequal_note,
 )
-from surecut.certificates.evidence import Asked, Decision, Evidence, row_values
+from surecut.certificates.evidence import Asked, Evidence, row_values
 from surecut.certificates.limits import value_limits
 from surecut.certificates.priors import value_range
 from surecut.certificates.uniform import pooled_limits, single_shares
@@ -35,7 +35,12 @@ from surecut.confusion import Confusion
 from surecut.decisions.multilabel import MultilabelCut
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from surecut.metrics import Metric
+
+LimitsOfEach = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+"""Lower and upper limits of labels."""
 
 
 def holdout_certificate(evidence: Evidence, asked: Asked) -> Certificate:
@@ -82,20 +87,23 @@ def _of_clusters(evidence: Evidence, cells: ClusterCells, error: float) -> tuple
         values = row_values(cut, cells)
         return float(values.mean()), *bounded_mean_limits(values, value_range(cut.metric, cut.zero_division), error)
     value = evidence.value if evidence.average else float(cut.metric.evaluate(evidence.confusion[0]))
-    return value, *(_macro if evidence.average == "macro" else _pooled)(cut, cells, error, grouped)
+    limits = macro_limits if evidence.average == "macro" else micro_limits
+    return value, *limits(cut.metric, cells, cut.confusion, error, grouped)
 
 
-def _pooled(cut: Decision, cells: ClusterCells, error: float, grouped: bool) -> tuple[float, float]:
-    """Of all labels together, or of one."""
+def micro_limits(
+    metric: Metric, cells: ClusterCells, reference: Confusion, error: float, grouped: bool
+) -> tuple[float, float]:
+    """Of all labels together, or of one; `reference` are the labels' confusions on other rows."""
     pooled = cells.pooled()
-    terms = terms_of(cut.metric)
+    terms = terms_of(metric)
     if terms is None or len(terms) == 1 or grouped or cells.rows.ndim > 1:
-        return cluster_limits(cut.metric, pooled, cells.largest, error)
+        return cluster_limits(metric, pooled, cells.largest, error)
     from scipy import sparse
 
     shares = pooled / cells.labels
     tp, fp, fn = (sparse.csr_array(shares[:, [cell]]) for cell in range(3))
-    before = Confusion(*(np.atleast_1d(cell) for cell in cells_of(cut.confusion).sum(axis=0)))
+    before = Confusion(*(np.atleast_1d(cell) for cell in cells_of(reference).sum(axis=0)))
 
     def by_rows(above: Any, below: Any, _: Any, error: float) -> Any:
         low, high = ratio_limits(shares, (above, below), 1.0, error)
@@ -104,32 +112,50 @@ def _pooled(cut: Decision, cells: ClusterCells, error: float, grouped: bool) -> 
     return mean_limits(terms, ClusterCells(tp, fp, fn, np.ones(len(cells))), before, error, by_rows)
 
 
-def _macro(cut: Decision, cells: ClusterCells, error: float, grouped: bool) -> tuple[float, float]:
+def macro_limits(
+    metric: Metric, cells: ClusterCells, reference: Confusion, error: float, grouped: bool
+) -> tuple[float, float]:
+    """Of the mean of the labels' values; `reference` are their confusions on other rows."""
     if grouped:
-        each = [
-            cluster_limits(cut.metric, of_label, float(of_label.sum(axis=1).max()), error / cells.labels)
-            for of_label in map(cells.of_label, range(cells.labels))
-        ]
-        lower, upper = np.mean(each, axis=0)
-        return float(lower), float(upper)
-    terms = terms_of(cut.metric)
+        return means_of(limits_of_each(metric, cells, error / cells.labels, grouped))
+    terms = terms_of(metric)
     if terms is None or cells.rows.ndim > 1:
-        return labels_alone(cut.metric, cells.confusion(), error)
-    return mean_limits(terms, cells, cut.confusion, error)
+        return labels_alone(metric, cells.confusion(), error)
+    return mean_limits(terms, cells, reference, error)
 
 
 def labels_alone(metric: Metric, confusion: Confusion, error: float) -> tuple[float, float]:
     """The mean of the labels' limits, each at error / m."""
+    return means_of(_limits_alone(metric, confusion, error / len(confusion.tp)))
+
+
+def means_of(limits: LimitsOfEach) -> tuple[float, float]:
+    """The means of lower and of upper limits."""
+    low, high = limits
+    return float(low.mean()), float(high.mean())
+
+
+def limits_of_each(metric: Metric, cells: ClusterCells, each: float, grouped: bool) -> LimitsOfEach:
+    """Lower and upper limits of each label's value, each of which fails with probability at most `each`."""
+    if not grouped:
+        return _limits_alone(metric, cells.confusion(), each)
+    found = [
+        cluster_limits(metric, of_label, float(of_label.sum(axis=1).max()), each)
+        for of_label in map(cells.of_label, range(cells.labels))
+    ]
+    low, high = np.array(found).T
+    return low, high
+
+
+def _limits_alone(metric: Metric, confusion: Confusion, each: float) -> LimitsOfEach:
     totals = cells_of(confusion)
-    each = error / len(totals)
     terms = terms_of(metric)
     if terms is not None and len(terms) == 1:
-        low, high = label_limits(terms[0][1], terms[0][2], totals, each)
-        return float(low.mean()), float(high.mean())
+        return label_limits(terms[0][1], terms[0][2], totals, each)
     undefined = {i for i, _ in undefined_labels(metric, confusion)}
     found = [
         value_range(metric) if i in undefined else value_limits(metric, of_label, each)[:2]
         for i, of_label in enumerate(totals)
     ]
-    lower, upper = np.mean(found, axis=0)
-    return float(lower), float(upper)
+    low, high = np.array(found).T
+    return low, high

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.top_k import TopK
 
 
 def thresholds_of(cut: Cut | MultilabelCut) -> NDArray[np.float64]:
@@ -111,7 +112,7 @@ class LabelRows:
         of_rows = self.cells_of_rows(cut)
         return of_rows if self.groups is None else of_rows.by_group(self.groups)
 
-    def some_tallies(self, cut: MultilabelCut) -> dict[int, ScoreTally]:
+    def some_tallies(self, cut: MultilabelCut | TopK) -> dict[int, ScoreTally]:
         """Tallies of the labels, by position, of which a cut keeps rows."""
         labels = sorted({label for sample in cut.seen for label in sample.labels.tolist()})
         rows = self

@@ -24,6 +24,7 @@ from surecut.study.commands import app as study
 if TYPE_CHECKING:
     from surecut.cli.bands import TunedBands
     from surecut.cli.files import Rows
+    from surecut.cli.top_k import TunedTopK
     from surecut.metrics import Metric
     from surecut.sources.applying import Decision
     from surecut.tuning.bands_request import BandsRequest
@@ -65,6 +66,8 @@ class Average(StrEnum):
 
     macro = "macro"
     micro = "micro"
+    weighted = "weighted"
+    multiclass = "multiclass"
     samples = "samples"  # refused, with the reason
 
 
@@ -115,13 +118,22 @@ POS_LABEL = Annotated[
 CUTS_LABEL = Annotated[
     str | None, typer.Option(metavar="VALUE", help="The label that is positive.", show_default="the cut's own")
 ]
-CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved, or bands.", show_default=False)]
+CUT = Annotated[Path, typer.Option(metavar="PATH", help="A cut that tune saved, bands, or a rule.", show_default=False)]
 CUT_BY = Annotated[
     list[str] | None,
     typer.Option(
         "--by",
         metavar="COLUMN",
         help="For a cut of many labels, or bands of groups: the same columns in the same order as in tune.",
+        show_default=False,
+    ),
+]
+ROW = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--row",
+        metavar="COLUMN",
+        help="For a rule of k labels a row: the column that tells the rows of a long table apart, as in tune.",
         show_default=False,
     ),
 ]
@@ -203,7 +215,9 @@ def _explained(context: typer.Context) -> Iterator[None]:
     'surecut tune scores.csv --metric "utility(fp=-2, fn=-100)" --prior 0.02\n'
     "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
     'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
-    'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"'
+    'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"\n'
+    "surecut tune long.csv --top-k 1 --row id --by class --out rule.json\n"
+    "surecut tune tags.csv --top-k 5 --row document --by tag --stable"
 )
 def tune(
     context: typer.Context,
@@ -225,8 +239,14 @@ def tune(
         ),
     ] = None,
     average: Annotated[
-        Average, typer.Option(metavar="macro|micro", help="With --by: a threshold for each value, or one for all.")
-    ] = Average.macro,
+        Average | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --by: macro for a threshold for each value, or micro for one of all. With --top-k: macro, "
+            "weighted, micro or, of classes, multiclass.",
+            show_default="macro, of metrics of several classes multiclass",
+        ),
+    ] = None,
     weight: WEIGHT = None,
     weights: WEIGHTS = None,
     pos_label: POS_LABEL = None,
@@ -266,6 +286,31 @@ def tune(
     random_state: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="Seed of the resamples of --stable and of conditions.")
     ] = 0,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            "--top-k",
+            metavar="K",
+            help="Find the rule that predicts K labels for each row of a long table, with a line for each row and "
+            "label; 1 for several classes. Say with --row and --by which columns name both.",
+        ),
+    ] = None,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="With --top-k: the column that tells rows apart; repeat for several."),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --top-k 1: what actions cost, instead of a metric; CSV, a line for each true class and a column "
+            "for each action, with their names before them.",
+        ),
+    ] = None,
+    reject_cost: Annotated[
+        float | None,
+        typer.Option(metavar="COST", help="With --top-k 1: what it costs to predict nothing, where an error costs 1."),
+    ] = None,
     bands: Annotated[
         bool,
         typer.Option(
@@ -313,14 +358,16 @@ def tune(
     report: Annotated[Path | None, typer.Option(metavar="PATH", help="Save a page to explore, as HTML.")] = None,
     output: FORMAT = Format.table,
 ) -> None:
-    """Find the threshold at which a metric is best, or several thresholds with a zone for each action.
+    """Find the threshold at which a metric is best, several with a zone for each action, or the best k labels of rows.
 
     FILE holds labels and scores of rows that the model was not trained on. `score >= threshold` is positive. With
-    bands, a row is in the highest zone whose threshold its score reaches.
+    bands, a row is in the highest zone whose threshold its score reaches. With --top-k it gets the k labels with the
+    largest a * score + offset.
     """
     from surecut._files import require_folder
     from surecut.certificates.weights import require_both
     from surecut.cli.bands import ZoneOptions, conditions_named, refuse_options_of_cuts, tuned_bands
+    from surecut.cli.top_k import TopKOptions, refuse_other_options, tuned_top_k
     from surecut.tuning.bands_request import BandsRequest
     from surecut.tuning.request import Request
 
@@ -332,29 +379,45 @@ def tune(
             "stable": stable,
             "random_state": random_state,
         }
-        request: Request | BandsRequest
+        request: Request | BandsRequest | dict[str, Any]
         asked = ZoneOptions(upper or (), lower or (), condition or (), gain or (), zones)
-        if bands or asked.are_given:
-            refuse_options_of_cuts(constraint, _kappa(shrinkage), average.value, bool(report and by))
+        long = TopKOptions(top_k, row or (), costs, reject_cost)
+        mean = Average.macro.value if average is None else average.value
+        subject: Sequence[str] = ()
+        if long.are_given:
+            others = {"--constraint": constraint, "--confidence": confidence, "--weights": weights, "--prior": prior}
+            others |= {"--upper, --lower, --condition, --gain and --zones": asked.are_given, "--bands": bands}
+            refuse_other_options(others)
+            request = long.request(
+                _single_names(metric or []),
+                by or (),
+                average=None if average is None else mean,
+                shrinkage=_kappa(shrinkage),
+                stable=stable,
+                random_state=random_state,
+            )
+            names = ["costs"] if long.has_costs else metric or ["f1"]
+        elif bands or asked.are_given:
+            refuse_options_of_cuts(constraint, _kappa(shrinkage), mean, bool(report and by))
             request = asked.request(_single_names(metric or []), by or (), **options)
             subject, names = conditions_named(request), ["bands"]
         else:
             request = Request.of_table(
                 _single_names(metric or ["f1"]),
                 by=by or (),
-                average=average.value,
+                average=mean,
                 constraint=constraint,
                 shrinkage=_kappa(shrinkage),
                 **options,
             )
             subject, names = constraint or [], _names(request.metrics)
-        require_both(request.weights, weight is not None, "weight")
+        require_both(options["weights"], weight is not None, "weight")
         outs = _outs(out, names)
         for path in [*outs, *([report] if report else [])]:
             require_folder(path)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"the page is HTML: give --report a name such as {report.with_suffix('.html')}")
-        is_bands = isinstance(request, BandsRequest)
+        is_bands, is_long = isinstance(request, BandsRequest), isinstance(request, dict)
         if out is not None and out.suffix.lower() == ".parquet" and (is_bands or not by):
             what = "bands are" if is_bands else "a single cut is"
             raise ValueError(f"{what} saved as JSON: give --out a name such as {out.with_suffix('.json')}")
@@ -369,16 +432,20 @@ def tune(
         title = "Standard input" if file == "-" else Path(file).name
         with printing.working(f"tuning on {file}"), Table(file) as opened:
             rows = opened.rows(
-                metrics=request.metrics,
+                metrics=() if isinstance(request, dict) else request.metrics,
                 label=label,
                 score=score,
                 weight=weight,
-                groups=by,
+                groups=[*long.row, *(by or ())] or None,
                 pos_label=pos_label,
                 missing=missing.value,
+                is_long=is_long,
             )
-            tuned: TunedCuts | TunedLabels | TunedBands
-            if isinstance(request, BandsRequest):
+            tuned: TunedCuts | TunedLabels | TunedBands | TunedTopK
+            notes: list[str] = []
+            if isinstance(request, dict):
+                tuned = tuned_top_k(rows, long, request, missing.value, notes)
+            elif isinstance(request, BandsRequest):
                 tuned = tuned_bands(rows, request, report is not None)
             else:
                 tuned = (tuned_by if by else tuned_cuts)(rows, request, report is not None)
@@ -387,7 +454,7 @@ def tune(
                 one.save(path)
             if report is not None:
                 save_html(tuned.summary(title), report)
-        printing.notes([*rows.notes, *_one_sided(rows)])
+        printing.notes([*rows.notes, *notes, *([] if is_long else _one_sided(rows))])
         if output is Format.json:
             printing.as_json(
                 {
@@ -402,10 +469,11 @@ def tune(
                 }
             )
             return
-        printing.rows(rows, prior, subject, confidence)
+        if not is_long:
+            printing.rows(rows, prior, subject, confidence)
         tuned.show()
         for path in outs:
-            printing.line(f"{'bands' if is_bands else 'cut'} saved: {path}")
+            printing.line(f"{'bands' if is_bands else 'rule' if is_long else 'cut'} saved: {path}")
         if report is not None:
             shown = f" (it shows {names[0]})" if by and len(names) > 1 else ""
             printing.line(f"page saved: {report}{shown}")
@@ -416,7 +484,8 @@ def tune(
     "surecut apply new.csv --cut cut.json --score p --out predictions.parquet\n"
     "surecut apply new.csv --cut cut.json --negative no --out predictions.csv\n"
     "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv\n"
-    "surecut apply new.csv --cut bands.json --name action --out actions.csv"
+    "surecut apply new.csv --cut bands.json --name action --out actions.csv\n"
+    "surecut apply new.csv --cut rule.json --row id --by class --out rows.csv"
 )
 def apply(
     context: typer.Context,
@@ -426,6 +495,7 @@ def apply(
         Path, typer.Option(metavar="PATH", help="Where to write: .csv, .tsv, .parquet or .jsonl.", show_default=False)
     ],
     score: SCORE = None,
+    row: ROW = None,
     by: CUT_BY = None,
     name: Annotated[str, typer.Option(help="The new column.")] = "predicted",
     negative: Annotated[
@@ -451,7 +521,7 @@ def apply(
         ),
     ] = None,
 ) -> None:
-    """Add a column that says which rows are cut positive, or in which zone of bands they are."""
+    """Add a column that says which rows are cut positive, in which zone they are, or which labels each row gets."""
     with _explained(context):
         from surecut.cli import printing
         from surecut.cli.commands import apply_cut
@@ -464,6 +534,7 @@ def apply(
                 cut,
                 out,
                 score=score,
+                row=row or (),
                 by=by or (),
                 name=name,
                 negative=negative,
@@ -472,18 +543,23 @@ def apply(
             )
         printing.notes(opened.notes)
         outcomes = ", ".join(f"{number:,} {zone}" for zone, number in found.outcomes.items())
-        if len(found.outcomes) == 1:  # of a cut
-            outcomes = f"{found.outcomes['positive']:,} of them positive"
+        if len(found.outcomes) == 1:  # of a cut, or a rule
+            outcomes = outcomes.replace(" ", " of them ")
         printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {outcomes}: {out}")
 
 
-@app.command(epilog="Example:\nsurecut certify held_out.csv --cut cut.json --label y --score p")
+@app.command(
+    epilog="Examples:\n"
+    "surecut certify held_out.csv --cut cut.json --label y --score p\n"
+    "surecut certify long.csv --cut rule.json --row id --by class"
+)
 def certify(
     context: typer.Context,
     file: FILE,
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
+    row: ROW = None,
     by: CUT_BY = None,
     weight: WEIGHT = None,
     weights: WEIGHTS = None,
@@ -515,7 +591,7 @@ def certify(
     random_state: RANDOM_STATE = 0,
     output: FORMAT = Format.table,
 ) -> None:
-    """Say what a cut is worth on new rows, or what each zone of bands is, with a guarantee.
+    """Say what a cut or a rule is worth on new rows, or what each zone of bands is, with a guarantee.
 
     FILE holds rows that neither trained the model nor tuned the cut.
     """
@@ -525,33 +601,42 @@ def certify(
         from surecut.cli import certifying, printing
         from surecut.cli.commands import load_decision, positive_text
         from surecut.cli.files import Table
+        from surecut.decisions.top_k import TopK
 
         meaning = None if weights is None else weights.value
         check_promise(confidence, method.value, meaning, held_out, groups is not None)
         require_both(meaning, weight is not None, "weight")
-        decision = load_decision(cut, by)
+        decision, notes = load_decision(cut, by, row), list[str]()
+        if row and groups is not None:
+            raise ValueError(
+                "--groups is for cuts and bands: certify a rule of rows that depend on each other in Python"
+            )
         with printing.working(f"certifying on {file}"), Table(file) as opened:
             rows = opened.rows(
                 label=label,
                 score=score,
                 pos_label=positive_text(decision, pos_label),
-                groups=[*(by or ()), *([] if groups is None else [groups])] or None,
+                groups=[*(row or ()), *(by or ()), *([] if groups is None else [groups])] or None,
                 weight=weight,
                 missing=missing.value,
+                is_long=bool(row),
             )
-            found = certifying.certified(
-                decision,
-                rows,
-                file=file,
-                labels=len(by or ()),
-                has_clusters=groups is not None,
-                method=method.value,
-                confidence=confidence,
-                weights=meaning,
-                held_out=held_out,
-                resamples=resamples,
-                random_state=random_state,
-            )
+            options: dict[str, Any] = {
+                "method": method.value,
+                "confidence": confidence,
+                "weights": meaning,
+                "held_out": held_out,
+                "resamples": resamples,
+                "random_state": random_state,
+            }
+            if isinstance(decision, TopK):
+                long: dict[str, Any] = {"row_columns": len(row or ()), "missing": missing.value, "notes": notes}
+                found = certifying.certified_rule(decision, rows, file=file, **long, **options)
+            else:
+                found = certifying.certified(
+                    decision, rows, file=file, labels=len(by or ()), has_clusters=groups is not None, **options
+                )
+        printing.notes(notes)
         if output is Format.json:
             printing.as_json(certifying.document(found))
         else:
@@ -628,6 +713,7 @@ def check(
             "looks": looks,
         }
         check_watch(**options)
+        checking.require_watched(cut)
         loaded = load_decision(cut, by)
         require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 

@@ -11,10 +11,12 @@ from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertif
 from surecut.cli import bands_tables, printing
 from surecut.cli.bands import groups_of_rows
 from surecut.cli.commands import row_groups, row_labels, tally_to_certify
+from surecut.cli.top_k import matrices_of, rows_of_rule
 from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.top_k import TopK
 
 if TYPE_CHECKING:
     from surecut.cli.files import Rows
@@ -31,6 +33,7 @@ def certified(
     They are grouped by so many columns of `labels`, and then by one of clusters, if there is one; `options` are those
     of `certify`.
     """
+    assert not isinstance(decision, TopK)  # see certified_rule
     is_weighted = "weight" in read.columns
     if method == "uniform" and not read.groups and not is_weighted and isinstance(decision, (Cut, Bands)):
         tally = tally_to_certify(read, decision)
@@ -43,6 +46,15 @@ def certified(
         return certify(decision, rows.is_positive, rows.scores, by=by, sample_weight=rows.weights, **options)
     by = row_labels(rows, decision, labels, file=file) if isinstance(decision, MultilabelCut) else None
     return certify(decision, rows.is_positive, rows.scores, by=by, sample_weight=rows.weights, **options)
+
+
+def certified_rule(
+    rule: TopK, read: Rows, *, file: str, row_columns: int, missing: str, notes: list[str], **options: Any
+) -> Promise:
+    """The certificate of a rule of k labels a row from a long table, which is grouped by rows and then by labels."""
+    matrices = matrices_of(read, row_columns, missing, notes).shuffled()  # ids may tell what rows hold
+    y_true, y_score = rows_of_rule(matrices, rule, file, notes)
+    return certify(rule, y_true, y_score, sample_weight=matrices.weight, **options)
 
 
 def show(found: Promise) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surecut.certificates.drift import DriftReport, LabelDrift, check_drift, check_label_drift
@@ -11,8 +12,10 @@ from surecut.certificates.zone_drift import BandsDrift
 from surecut.cli import bands_tables, printing
 from surecut.cli.bands import GroupsDrift, checked_groups, tally_of
 from surecut.cli.commands import known_rows, label_tallies
+from surecut.decisions import saving
 from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.top_k import TopK
 
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays
@@ -40,6 +43,7 @@ def checked(
         if rows is not None and rows.weights is not None:
             require_whole(rows.weights, weights)
     options["weights"] = weights
+    assert not isinstance(decision, TopK)  # see require_watched
     if not isinstance(decision, (MultilabelCut, GroupedBands)):
         reference = None if then is None else tally_of(then)
         return check_drift(decision, tally=tally_of(now), reference=reference, **options), []
@@ -55,6 +59,15 @@ def checked(
     before = None if then is None else label_tallies(then, decision, files[1], hint)
     after = label_tallies(now, decision, files[0], hint)
     return check_label_drift(decision, after, reference=before, unknown=unknown, **options), notes
+
+
+def require_watched(path: Path) -> None:
+    """Raise where a decision is none that new rows are compared with."""
+    if saving.is_saved_as(path, saving.TOP_K):
+        raise ValueError(
+            f"{path} holds {saving.TOP_K.content}, and check compares new rows with the counts of cuts and bands: "
+            "certify the rule on held-out rows of then and on new ones, and compare what they promise"
+        )
 
 
 def is_alarm(found: Drift) -> bool:

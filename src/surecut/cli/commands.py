@@ -24,8 +24,9 @@ from surecut.decisions.bands import Bands
 from surecut.decisions.cut import Cut
 from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.top_k import TopK
 from surecut.overlap import TRAINING
-from surecut.sources.applying import AppliedDecision, UnpredictedRows
+from surecut.sources.applying import AppliedDecision, UnpredictedRows, applied_columns
 from surecut.sources.columns import Columns, require_distinct
 from surecut.sources.text_numbers import literal, quoted
 from surecut.tuning.frame import require_counted, tally_table, tune_table
@@ -146,8 +147,10 @@ def columns_of(rows: Rows) -> Columns:
     return Columns("score", "label", "weight" if "weight" in rows.columns else None, rows.groups)
 
 
-def _names(decision: MultilabelCut | GroupedBands) -> tuple[Sequence[Any], str, str]:
+def _names(decision: MultilabelCut | GroupedBands | TopK) -> tuple[Sequence[Any], str, str]:
     """The labels of a cut, or the groups of bands; what one of them is called, and who has them."""
+    if isinstance(decision, TopK):
+        return decision.labels, "label", "rule"
     return (
         (decision.groups, "group", "bands") if isinstance(decision, GroupedBands) else (decision.labels, "label", "cut")
     )
@@ -230,6 +233,7 @@ def apply_cut(
     out: Path,
     *,
     score: str | None,
+    row: Sequence[str],
     by: Sequence[str],
     name: str,
     negative: str | None,
@@ -240,20 +244,24 @@ def apply_cut(
 
     The column holds true and false, or the cut's positive label and the `negative` one; of bands the names of zones.
     """
-    decision = load_decision(path, by)
+    decision = load_decision(path, by, row)
     unpredicted = UnpredictedRows.of(decision, missing, unknown)
-    if negative is not None and unpredicted.zones:
+    if negative is not None and not isinstance(decision, (Cut, MultilabelCut)):
+        reason = "names of zones" if unpredicted.zones else "true where the label of a line is one of the k of its row"
         raise ValueError(
-            f"--negative names the other label of a cut, and {path} holds bands: leave it out, the new column has the "
-            "names of zones"
+            f"--negative names the other label of a cut, and {path} holds {decision.schema.content}: leave it out, the "
+            f"new column has {'the ' if unpredicted.zones else ''}{reason}"
         )
-    column, keys = table.column(score, "score", SCORE_NAMES), tuple(table.column(one, "by") for one in by)
-    require_distinct(keys, {"score": column}, TableError)
-    positive = "1" if decision.pos_label is None else str(decision.pos_label)
+    column = table.column(score, "score", SCORE_NAMES)
+    rows_of = tuple(table.column(one, "row") for one in row)
+    keys = tuple(table.column(one, "by") for one in by)
+    require_distinct((*rows_of, *keys), {"score": column}, TableError)
+    positive = "1" if isinstance(decision, TopK) or decision.pos_label is None else str(decision.pos_label)
     if positive == negative:
         raise ValueError(f"{negative!r} is the cut's positive label: --negative names the other one")
-    rows = table.with_score(column, keys, as_text=out.suffix.lower() in (".csv", ".tsv"))
-    asked = Columns(SCORE, SCORE, by=tuple(key_names(keys)))
+    rows = table.with_score(column, (*rows_of, *keys), as_text=out.suffix.lower() in (".csv", ".tsv"))
+    own = key_names((*rows_of, *keys))
+    asked = applied_columns(decision, SCORE, own[: len(row)] or None, own[len(row) :] or None)
     applied = AppliedDecision.of(nw.from_native(rows), decision, asked, unpredicted)
     with table.files.reading():
         found = applied.counted()
@@ -267,13 +275,28 @@ def apply_cut(
 
 def positive_text(decision: Decision, asked: str | None) -> str | None:
     """Which label in a file is positive: the one that was asked for, or the decision's own."""
-    return str(decision.pos_label) if asked is None and decision.pos_label is not None else asked
+    own = None if isinstance(decision, TopK) else decision.pos_label
+    return str(own) if asked is None and own is not None else asked
 
 
-def load_decision(path: Path, by: Sequence[str] | None) -> Decision:
-    """A saved cut, or bands; an error unless `by` names the columns of its labels or groups, and it has some."""
-    schemas = (saving.MULTILABEL_CUT, saving.BANDS, saving.GROUPED_BANDS)
+def load_decision(path: Path, by: Sequence[str] | None, row: Sequence[str] | None = None) -> Decision:
+    """A saved cut, bands, or a rule of k labels a row.
+
+    It is an error unless `by` names the columns of its labels or groups, and `row` those of its rows, and it has some.
+    """
+    schemas = (saving.MULTILABEL_CUT, saving.BANDS, saving.GROUPED_BANDS, saving.TOP_K)
     schema = next((one for one in schemas if saving.is_saved_as(path, one)), saving.CUT)
+    if row and schema != saving.TOP_K:
+        raise ValueError(f"{path} holds {schema.content}: leave out --row")
+    if schema == saving.TOP_K:
+        if not row or not by:
+            raise ValueError(
+                f"{path} holds {schema.content}: say with --row and --by which columns of a long table name the row "
+                "and the label of a line"
+            )
+        rule = TopK.load(path)
+        _require_names(rule, path, len(by))
+        return rule
     if schema not in (saving.MULTILABEL_CUT, saving.GROUPED_BANDS):
         decision: Decision = Cut.load(path) if schema == saving.CUT else Bands.load(path)
         if by:
@@ -287,7 +310,7 @@ def load_decision(path: Path, by: Sequence[str] | None) -> Decision:
     return found
 
 
-def _require_names(decision: MultilabelCut | GroupedBands, path: Path, columns: int) -> None:
+def _require_names(decision: MultilabelCut | GroupedBands | TopK, path: Path, columns: int) -> None:
     """Raise unless labels, or groups, come from so many columns, and differ as text too: so files name them."""
     names, noun, owner = _names(decision)
     own = len(names[0]) if isinstance(names[0], tuple) else 1

@@ -213,10 +213,12 @@ class Table:
         groups: str | Sequence[str] | None = None,
         pos_label: str | None = None,
         missing: str = "error",
+        is_long: bool = False,
     ) -> Rows:
         """The rows with a label and a score, parsed; they are there as long as the table is open.
 
         It is an error if one of the `metrics` needs rows of the positive class, and none has the label that was named.
+        Of a table that `is_long`, where rows consist of lines, all lines are there: see `read_long_table`.
         """
         chosen = {
             "label": self.column(label, "label", LABEL_NAMES),
@@ -240,7 +242,7 @@ class Table:
         parts |= {key: quoted(column) for key, column in keys.items()}
         listed = ", ".join(f"{sql} AS {part}" for part, sql in parts.items())
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {listed} FROM {self._from}")
-        dropped = self._without_value(chosen, missing)
+        dropped = 0 if is_long else self._without_value(chosen, missing)
         is_there = " AND ".join(f"NOT {missing_sql(part, part == 'score')}" for part in parts) if dropped else "true"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW complete AS SELECT * FROM parsed WHERE {is_there}")
         count, positives = self.files.ask("count(*), count(*) FILTER (label)", "complete")

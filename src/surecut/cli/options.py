@@ -7,6 +7,8 @@ import re
 
 OPTIONS = {
     "metric": "--metric",
+    "k": "--top-k",
+    "row": "--row",
     "by": "--by",
     "average": "--average",
     "sample_weight": "--weight",
@@ -31,6 +33,8 @@ OPTIONS = {
     "looks": "--looks",
     "reference": "--reference",
     "resamples": "--resamples",
+    "costs": "--costs",
+    "reject_cost": "--reject-cost",
     "random_state": "--random-state",
 }
 """The option of each keyword that a message may name, as ``keyword=``, ``keyword='value'`` or ``keyword=number``."""

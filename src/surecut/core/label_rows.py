@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-PASSES = 50
-"""About so many times all scores are read in a search: numba is loaded at once where that is worth it."""
+PASSES, ROWS_OF_A_CALL = 50, 100_000
+"""About so many times all scores are read in a search, and so many rows could be read in the time that a search spends
+on each label besides: numba is loaded at once where that is worth it."""
 
 
 class Counts(NamedTuple):
@@ -72,7 +73,8 @@ class LabelRows(ABC):
     def compiled(self) -> ModuleType | None:
         """The compiled loops, if they are loaded, or if there are so many rows that it pays to load them now."""
         module = compiled_module(settings())
-        worth_loading = settings().kernels is None and self.eta.size * PASSES >= settings().compile_after
+        reads = max(self.eta.size * PASSES, len(self.positives) * ROWS_OF_A_CALL)
+        worth_loading = settings().kernels is None and reads >= settings().compile_after
         return LOADING.load() if module is None and worth_loading and has_numba() else module
 
     def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> Any:

@@ -140,29 +140,24 @@ class Sweep:
 
 def best_place(joining: Joining, label: int, objective: LabelObjective, module: ModuleType | None = None) -> Found:
     """Where the value is best as rows join a label one after the other; the first such place."""
-    start = Found(-np.inf, objective.value(*joining.base))
     rows, labels = len(joining.place), len(joining.base.tp)
     if not rows:
-        return start
+        return Found(-np.inf, objective.value(*joining.base))
     if rows < BINNED_ROWS or rows < ROWS_PER_CELL * BINS * labels or not objective.can_be_bounded:
-        return _better(start, _along(joining, label, objective, module))
-    best = start
-    for part in _open_bins(joining, label, objective, module):
-        best = _better(best, _along(part, label, objective, module))
+        return _along(joining, label, objective, module)
+    parts = [_along(part, label, objective, module) for part in _open_bins(joining, label, objective, module)]
+    best = Found(-np.inf, objective.value(*joining.base))
+    for part in parts:
+        best = part if part.value > best.value + BETTER else best
     return best
 
 
-def _better(one: Found, other: Found) -> Found:
-    if other.value > one.value + BETTER:
-        return other
-    return one
-
-
 def _along(joining: Joining, label: int, objective: LabelObjective, module: ModuleType | None) -> Found:
-    """The best place in the order of all these rows."""
+    """The best place in the order of all these rows, or none of them."""
     if module is None or objective.ratios is None:
+        nobody = objective.value(*joining.base)
         _, place, value = _best_of_curves(joining.place[None], joining, label, objective)
-        return Found(place, value)
+        return Found(place, value) if value > nobody + BETTER else Found(-np.inf, nobody)
     tp, predicted = joining.base.tp.copy(), joining.base.predicted.copy()
     order = np.argsort(joining.place)
     last, value = module.walk(order, *joining[:5], tp, predicted, label, objective.ratios, np.empty(len(tp)), BETTER)

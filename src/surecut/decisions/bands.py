@@ -16,7 +16,7 @@ from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.decisions.cut import positive_in
 from surecut.decisions.stability import Stability
 from surecut.metrics import Metric
-from surecut.overlap import RowSample, samples_from_json
+from surecut.overlap import RowSample
 from surecut.sample import Sample
 from surecut.zones import Condition, find_quantity
 
@@ -231,14 +231,7 @@ class Bands(saving.Saved):
                 None if one is None else Stability.from_dict(one)
                 for one in saving.list_from_json(document["stability"])
             ),
-            sample=Sample(
-                rows=saving.count_from_json(tuning["rows"]),
-                weighted=saving.flag_from_json(tuning["weighted"]),
-                fingerprint=saving.text_from_json(tuning["fingerprint"]),
-                out_of_fold=saving.flag_from_json(tuning["out_of_fold"]),
-                pos_label=saving.label_from_json(document["pos_label"]),
-                seen=samples_from_json(tuning["seen"]),
-            ),
+            sample=saving.sample_from_json(tuning, document["pos_label"]),
         )
 
     def _fields(self) -> dict[str, Any]:
@@ -261,13 +254,7 @@ class Bands(saving.Saved):
             "prior_given": self.prior_given,
             "stability": [None if one is None else one.to_dict() for one in self.stability],
             "confusion": self.confusion.tolist(),
-            "tuning": {
-                "rows": self.rows,
-                "weighted": self.weighted,
-                "fingerprint": self.fingerprint,
-                "out_of_fold": self.out_of_fold,
-                "seen": [sample.to_dict() for sample in self.seen],
-            },
+            "tuning": saving.sample_to_json(self.sample),
         }
 
     def _check(self) -> None:
@@ -335,18 +322,14 @@ def require_zone(name: str | None, zones: Sequence[str], option: str, *others: s
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:
-    found = np.array([saving.number_from_json(one) for one in saving.list_from_json(values)], dtype=float)
+    found = saving.numbers_from_json(values)
     if np.isnan(found).any():
         raise ValueError("one of its thresholds is NaN")
     return found
 
 
 def _table(rows: Any, read: Any) -> NDArray[Any]:
-    table = [[read(value) for value in saving.list_from_json(row)] for row in saving.list_from_json(rows)]
-    if any(len(row) != 2 for row in table):
-        raise ValueError("expected two numbers for each zone, one of each class")
-    is_float = any(isinstance(value, float) for row in table for value in row)
-    return np.array(table, dtype=float if is_float else np.int64).reshape(-1, 2)
+    return saving.matrix_from_json(rows, read, 2, "expected two numbers for each zone, one of each class")
 
 
 def _condition(document: Any, zones: Sequence[str]) -> Condition:

@@ -11,6 +11,7 @@ from surecut.averages import averaged_value, undefined_labels
 from surecut.confusion import Confusion
 from surecut.decisions.saving import UnknownMetric
 from surecut.decisions.stability import LEVELS, LabelStability
+from surecut.label_objectives import LabelObjective, MulticlassMetric, label_objective
 from surecut.metrics import FunctionMetric, Metric
 
 if TYPE_CHECKING:
@@ -119,7 +120,79 @@ def require_stability(stability: LabelStability, values: ArrayLike, labels: Sequ
         raise ValueError(f"the value{_of(labels, i)} is {given[i]}, above the best value, {best[i]}")
 
 
-def _known(metric: Metric, evaluate: Any) -> Any:
+def require_objective(
+    value: float,
+    metric: Metric | MulticlassMetric,
+    average: str,
+    confusion: Confusion,
+    labels: Sequence[Any],
+    per_label: NDArray[np.float64] | None = None,
+) -> None:
+    """Raise unless a value, and the values of labels, are those of the confusions of all labels together."""
+
+    def evaluate() -> tuple[LabelObjective, float]:
+        found = label_objective(metric, average, np.asarray(confusion.positives), np.asarray(confusion.total)[0])
+        return found, found.value(confusion.tp, confusion.predicted_positives)
+
+    known = _known(metric, evaluate)
+    if known is None:
+        return
+    objective, expected = known
+    if not _equal(value, expected):
+        raise ValueError(f"the value is {value}, but the {average} {metric.name} of its confusion matrices {expected}")
+    if per_label is None:
+        return
+    values = objective.of_labels(confusion.tp, confusion.predicted_positives)
+    if len(bad := np.flatnonzero(~_equal(per_label, values))):
+        i = bad[0]
+        raise ValueError(f"the value{_of(labels, i)} is {per_label[i]}, but its confusion matrix gives {values[i]}")
+
+
+def require_same_rows(one: Confusion, other: Confusion, labels: Sequence[Any]) -> None:
+    """Raise unless the confusion matrices of two rules count the same rows, of which all labels have as many."""
+    for confusion in (one, other):
+        for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn):
+            if len(bad := np.flatnonzero(~(np.asarray(cell) >= 0))):
+                raise ValueError(f"a number of rows{_of(labels, bad[0])} is {cell[bad[0]]}")
+    same = _equal(one.positives, other.positives) & _equal(one.total, other.total)
+    same &= _equal(one.total, np.asarray(one.total)[0])
+    if not same.all():
+        raise ValueError(f"the confusion matrices{_of(labels, int(np.argmin(same)))} do not count the same rows")
+
+
+def require_matrix(matrix: NDArray[Any], confusion: Confusion, actions: Sequence[Any], labels: Sequence[Any]) -> None:
+    """Raise unless a matrix of rows by class and action agrees with the confusion matrices of the classes.
+
+    Rows for which nothing is predicted, since their scores are all −inf, are missing in it.
+    """
+    column = {action: i for i, action in enumerate(actions)}
+    place = np.array([column.get(label, -1) for label in labels])
+    is_action = place >= 0
+    predicted = np.where(is_action, matrix.sum(axis=0)[place], 0)
+    tp = np.where(is_action, matrix[np.arange(len(labels)), place], 0)
+    rows = matrix.sum(axis=1)
+    same = (rows < confusion.positives) | _equal(rows, confusion.positives)
+    same &= _equal(predicted, confusion.predicted_positives) & _equal(tp, confusion.tp)
+    if not same.all():
+        i = int(np.argmin(same))
+        raise ValueError(f"rows by class and action do not agree with the confusion matrix{_of(labels, i)}")
+
+
+def require_cost(value: float, costs: NDArray[np.float64], matrix: NDArray[Any] | None) -> None:
+    """Raise unless a value is minus the mean cost of rows by class and action."""
+    if matrix is not None and matrix.shape == costs.shape:
+        expected = -float((matrix * costs).sum()) / float(matrix.sum())
+        if not _equal(value, expected):
+            raise ValueError(f"the value is {value}, but rows cost {-expected} in the mean")
+
+
+def require_bound(value: float, bound: float) -> None:
+    """Raise where a value is above the bound that none exceeds; NaN is no bound."""
+    if value > bound and not _equal(value, bound):
+        raise ValueError(f"the value is {value}, above its upper bound, {bound}")
+
+
+def _known(metric: Metric | MulticlassMetric, evaluate: Any) -> Any:
     """What a metric evaluates to; None where a file holds not all of it."""
     if isinstance(metric, (UnknownMetric, FunctionMetric)):
         return None

@@ -15,7 +15,7 @@ from surecut.core.keys import reaches
 from surecut.decisions import consistency, html, saving, sql, wording
 from surecut.decisions.stability import LabelStability, Stability
 from surecut.metrics import Metric
-from surecut.overlap import RowSample, samples_from_json
+from surecut.overlap import RowSample
 from surecut.sample import Sample
 
 if TYPE_CHECKING:
@@ -183,14 +183,7 @@ class Cut(saving.Saved):
             shrinkage=saving.number_from_json(tuning["shrinkage"]),
             calibration=saving.text_from_json(tuning["calibration"]),
             stability=None if document["stability"] is None else Stability.from_dict(document["stability"]),
-            sample=Sample(
-                rows=saving.count_from_json(tuning["rows"]),
-                weighted=saving.flag_from_json(tuning["weighted"]),
-                fingerprint=saving.text_from_json(tuning["fingerprint"]),
-                out_of_fold=saving.flag_from_json(tuning["out_of_fold"]),
-                pos_label=saving.label_from_json(document["pos_label"]),
-                seen=samples_from_json(tuning["seen"]),
-            ),
+            sample=saving.sample_from_json(tuning, document["pos_label"]),
         )
 
     def _check(self) -> None:
@@ -231,12 +224,8 @@ class Cut(saving.Saved):
             "stability": None if self.stability is None else self.stability.to_dict(),
             "confusion": {"tp": confusion.tp, "fp": confusion.fp, "fn": confusion.fn, "tn": confusion.tn},
             "tuning": {
-                "rows": self.rows,
-                "weighted": self.weighted,
-                "fingerprint": self.fingerprint,
-                "out_of_fold": self.out_of_fold,
+                **saving.sample_to_json(self.sample),
                 "shrinkage": number(self.shrinkage),
                 "calibration": self.calibration,
-                "seen": [sample.to_dict() for sample in self.seen],
             },
         }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING
 
 from surecut._plurals import counted
 from surecut.constraints import listed
+from surecut.decisions import class_wording
+from surecut.decisions.class_changes import ClassChanges, quantity_of_labels
 from surecut.decisions.wording import (
     amount,
     bands_value_text,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from surecut.decisions.cut import Cut
     from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.top_k import TopK
 
 ZONE_COLUMNS = ("zone", "negative", "positive", "share")
 
@@ -128,6 +132,68 @@ def grouped_bands_html(bands: GroupedBands, most: int = 10) -> str:
         rows += "<tr>" + first + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
     more = f"<p>and {counted(len(bands) - most, 'group')} with fewer rows</p>" if len(bands) > most else ""
     return card(str(bands), (), f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}')
+
+
+def top_k_html(rule: TopK, most: int = 10) -> str:
+    """A rule of k labels a row: its value, the labels that it changes most, and the confusion of a few classes."""
+    facts = {"value": class_wording.value_text(rule)}
+    known = {
+        "search": class_wording.starts_text(rule),
+        "bound": class_wording.bound_text(rule),
+        "scores": class_wording.calibration_text(rule),
+    }
+    facts |= {name: text for name, text in known.items() if text}
+    title = class_wording.rule_text(rule) + (" (stable)" if rule.stable else "")
+    tables = _labels_table(rule, most) if set(rule.labels) & set(rule.actions) else ""
+    if rule.matrix is not None and len(rule.actions) <= most:
+        tables += '<div style="margin-top:.6em">rows by true class (down) and by what is predicted</div>'
+        tables += _class_matrix(rule)
+    return card(title, facts.items(), tables)
+
+
+def _labels_table(rule: TopK, most: int) -> str:
+    """The labels, or those that change most, before and after."""
+    changes = ClassChanges.of(rule)
+    chosen = list(range(len(rule))) if len(rule) <= most else changes.most(most)
+    columns = {"predicted": changes.predicted, quantity_of_labels(rule): changes.value}
+    columns |= {"recall": changes.recall, "precision": changes.precision}
+    head = "".join(
+        f'<th style="{CELL};font-weight:normal;opacity:.75">{escape(name)}</th>'
+        for name in ("label", "positives", *columns)
+    )
+    rows = ""
+    for i in chosen:
+        rows += f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(rule.labels[i]))}</th>'
+        rows += f'<td style="{CELL}">{amount(rule.confusion.positives[i])}</td>'
+        for name, values in columns.items():
+            written = class_wording.percent if name == "predicted" else _number_or_dash
+            before, after = map(written, values[:, i].tolist())
+            rows += f'<td style="{CELL}"><span style="opacity:.6">{before} →</span> {after}</td>'
+        rows += "</tr>"
+    others = len(rule) - len(chosen)
+    more = f"<div>… and {counted(others, 'label')} that change less</div>" if others else ""
+    return f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>{more}'
+
+
+def _class_matrix(rule: TopK) -> str:
+    """Rows by true class and action; what is right in one colour, what is wrong in the other, by its share."""
+    assert rule.matrix is not None
+    head = "".join(
+        f'<th style="{CELL};font-weight:normal;opacity:.75">{escape(label_text(action))}</th>'
+        for action in rule.actions
+    )
+    rows = ""
+    for label, counts in zip(rule.labels, rule.matrix.tolist(), strict=True):
+        rows += f'<tr><th style="{CELL};text-align:left;font-weight:normal">{escape(label_text(label))}</th>'
+        for action, count in zip(rule.actions, counts, strict=True):
+            colour = RIGHT if action == label else WRONG if count else "none"
+            rows += f'<td style="{CELL};background:{colour}">{amount(count)}</td>'
+        rows += "</tr>"
+    return f'<table style="border-collapse:collapse"><tr><td></td>{head}</tr>{rows}</table>'
+
+
+def _number_or_dash(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
 def _confusion(confusion: Confusion) -> str:

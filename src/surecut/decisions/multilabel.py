@@ -22,7 +22,7 @@ from surecut.decisions.cut import Cut, positive_in
 from surecut.decisions.stability import LabelStability
 from surecut.metrics import Metric
 from surecut.overlap import TRAINING, VALIDATION, RowSample, positions, sampled_labels, samples_from_json
-from surecut.sample import Sample, checksum_of, fingerprint
+from surecut.sample import Sample, checksum_of, fingerprint, fingerprint_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -269,8 +269,7 @@ class MultilabelCut(saving.Saved):
     @property
     def fingerprint(self) -> str:
         """A name for the validation rows that depends on the labels' order, but not on the rows'."""
-        mixed = int((self.checksums * (2 * np.arange(len(self.checksums), dtype=np.uint64) + np.uint64(1))).sum())
-        return fingerprint(int(self.rows.sum()), mixed)
+        return fingerprint_of_labels(int(self.rows.sum()), self.checksums)
 
     def __len__(self) -> int:
         """The number of labels."""
@@ -400,7 +399,7 @@ class MultilabelCut(saving.Saved):
         per_label, confidence = document["per_label"], document["confidence"]
 
         def numbers(name: str) -> NDArray[np.float64]:
-            return np.array([saving.number_from_json(value) for value in saving.column(per_label, name)], dtype=float)
+            return saving.numbers_from_json(saving.column(per_label, name))
 
         def texts(name: str) -> list[str]:
             return [saving.text_from_json(value) for value in saving.column(per_label, name)]
@@ -499,7 +498,7 @@ class MultilabelCut(saving.Saved):
             "lower": self.intervals[:, 0].tolist(),
             "upper": self.intervals[:, 1].tolist(),
             "value": self.per_label.tolist(),
-            **{cell: getattr(self.confusion, cell).tolist() for cell in ("tp", "fp", "fn", "tn")},
+            **saving.confusions_to_columns(self.confusion),
             "rows": self.rows.tolist(),
             "shared": [self.shared.get(label, "") for label in self.labels],
             "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),

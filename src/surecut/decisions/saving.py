@@ -20,6 +20,7 @@ from surecut._inputs import plain_value
 from surecut._version import __version__
 from surecut.confusion import Confusion
 from surecut.constraints import RATES, Constraint, Rate
+from surecut.label_objectives import MULTICLASS, MulticlassMetric
 from surecut.metrics import (
     CATALOGUE,
     WITH_PARAMETERS,
@@ -30,6 +31,8 @@ from surecut.metrics import (
     LinearFractionalMetric,
     Metric,
 )
+from surecut.overlap import samples_from_json
+from surecut.sample import Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -442,13 +445,56 @@ def confusion_from_json(cells: Any) -> Confusion:
     return confusion
 
 
-def confusions_from_json(table: Any) -> Confusion:
+def confusions_to_columns(confusion: Confusion, prefix: str = "") -> dict[str, list[Any]]:
+    """Write confusion matrices of labels as columns of a table; their names may begin with a prefix."""
+    return {prefix + cell: np.asarray(getattr(confusion, cell)).tolist() for cell in CELLS}
+
+
+def confusions_from_json(table: Any, prefix: str = "") -> Confusion:
     """Read the confusion matrices of a table's rows."""
     found = {}
     for cell in CELLS:
-        values = [cell_from_json(value, cell) for value in column(table, cell)]
+        values = [cell_from_json(value, cell) for value in column(table, prefix + cell)]
         found[cell] = np.array(values, dtype=np.float64 if any(isinstance(one, float) for one in values) else np.int64)
     return Confusion(**found)
+
+
+def numbers_from_json(values: Any) -> NDArray[np.float64]:
+    """Read a list of numbers, or a column of a table."""
+    return np.array([number_from_json(one) for one in list_from_json(values)], dtype=float)
+
+
+def matrix_from_json(rows: Any, read: Callable[[Any], Any], columns: int, message: str) -> NDArray[Any]:
+    """Read a matrix, row by row; `message` says what is expected where a row has another length."""
+    table = [[read(value) for value in list_from_json(row)] for row in list_from_json(rows)]
+    if any(len(row) != columns for row in table):
+        raise ValueError(message)
+    is_float = any(isinstance(value, float) for row in table for value in row)
+    return np.array(table, dtype=np.float64 if is_float else np.int64).reshape(-1, columns)
+
+
+def sample_to_json(sample: Sample) -> dict[str, Any]:
+    """Write what is known of the validation rows, but for their positive label."""
+    return {
+        "rows": sample.rows,
+        "weighted": sample.weighted,
+        "fingerprint": sample.fingerprint,
+        "out_of_fold": sample.out_of_fold,
+        "seen": [one.to_dict() for one in sample.seen],
+    }
+
+
+def sample_from_json(document: Any, pos_label: Any = None, labels: int = 1) -> Sample:
+    """Read what `sample_to_json` wrote; `pos_label` is the positive label as it was saved."""
+    document = object_from_json(document)
+    return Sample(
+        rows=count_from_json(document["rows"]),
+        weighted=flag_from_json(document["weighted"]),
+        fingerprint=text_from_json(document["fingerprint"]),
+        out_of_fold=flag_from_json(document["out_of_fold"]),
+        pos_label=label_from_json(pos_label),
+        seen=samples_from_json(document["seen"], labels),
+    )
 
 
 def cell_from_json(value: Any, name: str = "a number of rows") -> float | int:
@@ -499,7 +545,7 @@ def positive_to_json(pos_label: Any) -> Any:
     return 1 if pos_label is None else label_to_json(pos_label)
 
 
-def metric_to_dict(metric: Metric, prior: float) -> dict[str, Any]:
+def metric_to_dict(metric: Metric | MulticlassMetric, prior: float) -> dict[str, Any]:
     """Write a metric: its type and parameters, and its coefficients at the prior, for readers other than surecut."""
     document: dict[str, Any] = {
         "name": metric.name,
@@ -547,6 +593,14 @@ def metric_from_dict(document: Any) -> Metric:
     return UnknownMetric(name)
 
 
+def label_metric_from_dict(document: Any) -> Metric | MulticlassMetric:
+    """Read a metric of one label, or one of several classes."""
+    document = object_from_json(document)
+    ours = {type(make()).__name__: make for make in MULTICLASS.values()}
+    make = ours.get(text_from_json(document["type"]))
+    return metric_from_dict(document) if make is None else make()
+
+
 def _exact(value: Any) -> float | int:
     """A finite number; integers stay integers."""
     finite_from_json(value)
@@ -573,4 +627,4 @@ class UnknownMetric(Metric):
     name: str
 
     def evaluate(self, confusion: Confusion) -> Any:
-        raise ValueError(f"the saved cut was tuned for the function {self.name!r}, which a file cannot hold")
+        raise ValueError(f"the saved decision was tuned for the function {self.name!r}, which a file cannot hold")

@@ -73,13 +73,13 @@ class ScoreMap:
             clipped = np.log(clipped)
         return np.asarray(self.slope * clipped + self.intercept)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+    def to_dict(self, *, with_coefficients: bool = True) -> dict[str, Any]:
+        """Plain JSON values; the coefficients of many labels may be saved elsewhere."""
         return {
             "family": self.family,
             "is_probability": self.is_probability,
             "limits": [saving.number_to_json(end) for end in self.limits],
-            "coefficients": self.coefficients.tolist(),
+            **({"coefficients": self.coefficients.tolist()} if with_coefficients else {}),
             "slope": self.slope,
             "intercept": self.intercept,
         }
@@ -89,14 +89,13 @@ class ScoreMap:
         """Read what `to_dict` wrote."""
         document = saving.object_from_json(document)
         family = saving.text_from_json(document["family"])
-        if family not in FAMILIES:
-            raise ValueError(f"its map of scores must be one of {', '.join(FAMILIES)}, got {family!r}")
+        count = coefficients_of(family)
         rows = [
             [saving.finite_from_json(one) for one in saving.list_from_json(row)]
             for row in saving.list_from_json(document["coefficients"])
         ]
-        if not rows or any(len(row) != (3 if family == BETA else 2) for row in rows):
-            raise ValueError(f"a {family} map has {3 if family == BETA else 2} coefficients for each label")
+        if not rows or any(len(row) != count for row in rows):
+            raise ValueError(f"a {family} map has {count} coefficients for each label")
         lower, upper = saving.interval_from_json(document["limits"])
         return cls(
             family,
@@ -107,8 +106,25 @@ class ScoreMap:
             saving.finite_from_json(document["intercept"]),
         )
 
+    def check(self, labels: int) -> None:
+        """Raise unless it makes probabilities of the scores of so many labels."""
+        if len(self.coefficients) != labels:
+            raise ValueError(f"its map of scores has coefficients of {len(self.coefficients)} labels, not of {labels}")
+        lower, upper = self.limits
+        least, most = (0.0, 1.0) if self.is_probability else (-np.inf, np.inf)
+        highest = upper <= most if self.family == SOFTMAX else upper < most
+        if not (least < lower <= upper and highest):
+            raise ValueError(f"the limits of its map of scores, {lower} and {upper}, are no limits of such scores")
+
     def __str__(self) -> str:
         return self.family
+
+
+def coefficients_of(family: str) -> int:
+    """How many coefficients a label has in maps of a family."""
+    if family not in FAMILIES:
+        raise ValueError(f"its map of scores must be one of {', '.join(FAMILIES)}, got {family!r}")
+    return 3 if family == BETA else 2
 
 
 def features(logit: NDArray[np.float64], family: str) -> tuple[Any, ...]:

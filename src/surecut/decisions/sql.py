@@ -36,6 +36,8 @@ class Dialect(NamedTuple):
         How a text is compared exactly.
     date, timestamp
         The types before a date and a date with a time, without a time zone; empty where the engine has text instead.
+    greatest, least
+        The functions that give the largest and the smallest of several numbers.
     """
 
     double: str
@@ -48,6 +50,8 @@ class Dialect(NamedTuple):
     text: str = "{text}"
     date: str = "DATE "
     timestamp: str = "TIMESTAMP "
+    greatest: str = "GREATEST"
+    least: str = "LEAST"
 
     def name(self, column: str) -> str:
         """Quote the name of a column."""
@@ -63,7 +67,7 @@ class Dialect(NamedTuple):
         if kind == "boolean":
             return "TRUE" if value else "FALSE"
         if kind == "number":
-            return _scientific(value) if isinstance(value, float) else str(value)
+            return scientific(value) if isinstance(value, float) else str(value)
         if kind == "date":
             return f"{self.date}'{value.isoformat()}'"
         return f"{self.timestamp}'{value.isoformat(sep=' ')}'"
@@ -94,7 +98,7 @@ DIALECTS = {
         before_backslash="E",
     ),
     "snowflake": Dialect("DOUBLE", '"', "{score} <> CAST('NaN' AS DOUBLE)", in_text=DOUBLED_AND_BACKSLASHES),
-    "sqlite": Dialect("REAL", '"', date="", timestamp=""),
+    "sqlite": Dialect("REAL", '"', date="", timestamp="", greatest="MAX", least="MIN"),
     "spark": Dialect("DOUBLE", "`", "NOT isnan({score})", in_text={**LIKE_IN_C, "{": "\\{"}, not_in_name="${"),
     "bigquery": Dialect(
         "FLOAT64",
@@ -145,7 +149,7 @@ def reaches_by(
     if not reached:
         return "FALSE"
     for column, values in zip(columns, zip(*(label for label, _ in reached), strict=True), strict=True):
-        _require_one_kind(column, values)
+        require_one_kind(column, values)
     literals = [(tuple(map(dialect.literal, label)), threshold) for label, threshold in reached]
     branches = [
         f"WHEN {condition} THEN {_at_least(expression, threshold, dialect) or 'TRUE'}"
@@ -185,7 +189,7 @@ def zone_case_by(
     """
     known = list(thresholds)
     for column, values in zip(columns, zip(*(group for group, _ in known), strict=True), strict=True):
-        _require_one_kind(column, values)
+        require_one_kind(column, values)
     branches = []
     for group, of_group in known:
         is_group = " AND ".join(
@@ -216,16 +220,28 @@ def _conditions(
 
 def _of_a_score(expression: str, condition: str, dialect: Dialect) -> str:
     """A condition on a score, false where the score is null or NaN."""
-    is_number = dialect.is_number.format(score=_double(expression, dialect))
+    is_number = dialect.is_number.format(score=double(expression, dialect))
     return f"({' AND '.join(filter(None, (f'{expression} IS NOT NULL', condition, is_number)))})"
+
+
+def lacks_score(expression: str, dialect: Dialect) -> str:
+    """Write the condition that a score, an SQL expression, is null or NaN.
+
+    >>> lacks_score("p", DIALECTS["sqlite"]), lacks_score("p", DIALECTS["spark"])
+    ('p IS NULL', 'NOT (p IS NOT NULL AND NOT isnan(CAST(p AS DOUBLE)))')
+    """
+    if not dialect.is_number:
+        return f"{expression} IS NULL"
+    return f"NOT {_of_a_score(expression, '', dialect)}"
 
 
 def _at_least(expression: str, threshold: float, dialect: Dialect) -> str:
     """The comparison of a score that is a number; empty where every number will do."""
-    return "" if threshold == -math.inf else f"{_double(expression, dialect)} >= {_scientific(threshold)}"
+    return "" if threshold == -math.inf else f"{double(expression, dialect)} >= {scientific(threshold)}"
 
 
-def _double(expression: str, dialect: Dialect) -> str:
+def double(expression: str, dialect: Dialect) -> str:
+    """Write a score as a double."""
     return f"CAST({expression} AS {dialect.double})"
 
 
@@ -260,7 +276,7 @@ def _kind(value: Any) -> str:
     )
 
 
-def _require_one_kind(column: str, values: Iterable[Any]) -> None:
+def require_one_kind(column: str, values: Iterable[Any]) -> None:
     """Raise where labels could not stand in one column: engines convert, or refuse, what is of another type."""
     kinds = {_kind(value): value for value in values}
     if len(kinds) > 1:
@@ -271,6 +287,6 @@ def _require_one_kind(column: str, values: Iterable[Any]) -> None:
         )
 
 
-def _scientific(number: float) -> str:
+def scientific(number: float) -> str:
     """The shortest scientific form that reads back as the same double; engines take 0.5 for a decimal, 5e-01 not."""
     return next(text for digits in range(17) if float(text := f"{number:.{digits}e}") == number)

@@ -13,8 +13,9 @@ from surecut._matrices import is_sparse, score_matrix
 from surecut._plurals import counted
 from surecut.confusion import Confusion
 from surecut.core.top_rows import NO_LABEL, top_entries, top_positions
-from surecut.decisions import saving
-from surecut.decisions.score_map import ScoreMap
+from surecut.decisions import class_sql, class_wording, consistency, html, saving, sql
+from surecut.decisions.score_map import ScoreMap, coefficients_of
+from surecut.label_objectives import COST, TOP_K_AVERAGES
 from surecut.sample import Sample
 
 if TYPE_CHECKING:
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
     from surecut.label_objectives import MulticlassMetric
     from surecut.metrics import Metric
+    from surecut.overlap import RowSample
 
 DENSE_GAINS = 1000
 """The gains of so many labels are a dense matrix, those of more a sparse one."""
+
+BASELINE, COEFFICIENT = "baseline_", "coefficient_"
+"""How the columns of a saved rule begin that hold the confusion of the baseline, and the map of the scores."""
 
 SHAPES = ("labels", "indicator", "positions")
 
@@ -151,6 +156,11 @@ class TopK(saving.Saved):
         """A name for the validation rows that does not depend on their order."""
         return self.sample.fingerprint
 
+    @property
+    def seen(self) -> tuple[RowSample, ...]:
+        """Some of the rows that the rule, or its model, has seen: what `certify` recognises them by."""
+        return self.sample.seen
+
     def with_sample(self, **facts: Any) -> TopK:
         """The same rule with other facts about its validation rows."""
         return replace(self, sample=replace(self.sample, **facts))
@@ -218,21 +228,218 @@ class TopK(saving.Saved):
             return affine(eta, self.a, self.offsets)
         return np.asarray(eta @ np.asarray(self.cost_gains).T + self.offsets)
 
+    def to_sql(self, columns: Sequence[str] | None = None, dialect: str = "ansi") -> str:
+        """The rule of k = 1 as one SQL expression over a table with a column of scores for each label.
+
+        Parameters
+        ----------
+        columns
+            The columns of the scores, in the order of `labels`; without it those that are called like the labels.
+        dialect
+            One of ansi, duckdb, postgres, snowflake, spark, bigquery, mysql, sqlite.
+
+        Returns
+        -------
+        str
+            An expression with the predicted class, or action. It is null where a score is null or NaN, and where no
+            label can be predicted since all scores are −inf. Scores are compared as doubles. Where `predict` computes
+            probabilities, or costs, equal values may differ in the last digit: ties are those of the engine then.
+
+        Raises
+        ------
+        ValueError
+            Where the rule predicts more than one label, or classes cannot be written in SQL: they must be of one type,
+            as in `MultilabelCut.to_sql`.
+
+        Examples
+        --------
+        >>> from surecut import tune_top_k
+        >>> rule = tune_top_k(["a", "a", "b"], [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]], k=1)
+        >>> print(rule.to_sql(dialect="sqlite"))
+        CASE WHEN "a" IS NULL THEN NULL WHEN "b" IS NULL THEN NULL
+        WHEN MAX(CAST("a" AS REAL), CAST("b" AS REAL)) < -1.7976931348623157e+308 THEN NULL
+        ELSE CASE WHEN CAST("a" AS REAL) >= CAST("b" AS REAL) THEN 'a' ELSE 'b' END END
+        """
+        if self.k != 1:
+            raise ValueError(
+                f"to_sql writes the class of a row, k = 1, and this rule predicts {self.k} labels for each: "
+                "apply_frame takes a table with a row for each row and label"
+            )
+        return class_sql.class_case(self, columns, sql.find_dialect(dialect))
+
     @classmethod
     def _from_fields(cls, document: Any) -> Self:
-        raise NotImplementedError
+        average, table = document["average"], document["per_label"]
+        if average not in (*TOP_K_AVERAGES, COST):
+            raise ValueError(f"its average must be one of {', '.join((*TOP_K_AVERAGES, COST))}")
+
+        def numbers(name: str) -> NDArray[np.float64]:
+            return saving.numbers_from_json(saving.column(table, name))
+
+        labels, actions = _names(saving.column(table, "label")), document["actions"]
+        actions = labels if actions is None else _names(saving.list_from_json(actions))
+        gains, costs, calibration = (document[name] for name in ("gains", "costs", "calibration"))
+        metric, is_affine = document["metric"], gains is None
+        message = f"expected {counted(len(actions), 'action')} of {counted(len(labels), 'label')}"
+        finite = saving.finite_from_json
+        return cls(
+            labels=labels,
+            k=saving.count_from_json(document["k"]),
+            a=numbers("a") if is_affine else None,
+            offsets=numbers("offset") if is_affine else saving.numbers_from_json(document["offsets"]),
+            value=saving.number_from_json(document["value"]),
+            metric=None if metric is None else saving.label_metric_from_dict(metric),
+            average=average,
+            per_label=numbers("value"),
+            confusion=saving.confusions_from_json(table),
+            baseline=_baseline(document["baseline"], table, len(actions)),
+            matrix=_counts(document["matrix"], len(actions)),
+            actions=actions,
+            cost_gains=None
+            if is_affine
+            else saving.matrix_from_json(gains, finite, len(labels), message).astype(float),
+            costs=None
+            if costs is None
+            else saving.matrix_from_json(costs, finite, len(actions), message).astype(float),
+            starts=saving.count_from_json(document["starts"]),
+            agreed=saving.count_from_json(document["agreed"]),
+            upper_bound=saving.number_from_json(document["upper_bound"]),
+            calibration=None if calibration is None else _score_map(calibration, table),
+            shrinkage=numbers("shrinkage"),
+            stable=saving.flag_from_json(document["stable"]),
+            sample=saving.sample_from_json(document["tuning"], labels=len(labels)),
+        )
 
     def _fields(self) -> dict[str, Any]:
-        raise NotImplementedError
+        number, affine = saving.number_to_json, self.a is not None
+        prior = float(self.confusion.positives.sum() / self.confusion.total.sum())
+        return {
+            "k": self.k,
+            "average": self.average,
+            "metric": None if self.metric is None else saving.metric_to_dict(self.metric, prior),
+            "value": number(self.value),
+            "actions": None if self.actions == self.labels else list(map(saving.label_to_json, self.actions)),
+            "gains": None if affine else np.asarray(self.cost_gains).tolist(),
+            "offsets": None if affine else self.offsets.tolist(),
+            "costs": None if self.costs is None else self.costs.tolist(),
+            "starts": self.starts,
+            "agreed": self.agreed,
+            "upper_bound": number(self.upper_bound),
+            "stable": self.stable,
+            "calibration": None if self.calibration is None else self.calibration.to_dict(with_coefficients=False),
+            "matrix": None if self.matrix is None else self.matrix.tolist(),
+            "baseline": {
+                "value": number(self.baseline.value),
+                "matrix": None if self.baseline.matrix is None else self.baseline.matrix.tolist(),
+            },
+            "tuning": saving.sample_to_json(self.sample),
+        }
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rule = {} if self.a is None else {"a": self.a.tolist(), "offset": self.offsets.tolist()}
+        curves = [] if self.calibration is None else self.calibration.coefficients.T.tolist()
+        return {
+            "label": [saving.label_to_json(label) for label in self.labels],
+            **rule,
+            "value": self.per_label.tolist(),
+            **saving.confusions_to_columns(self.confusion),
+            **saving.confusions_to_columns(self.baseline.confusion, BASELINE),
+            "shrinkage": (self.shrinkage if len(self.shrinkage) else np.zeros(len(self))).tolist(),
+            **{f"{COEFFICIENT}{i + 1}": column for i, column in enumerate(curves)},
+        }
 
     def _check(self) -> None:
-        raise NotImplementedError
+        """Raise where the parts of the rule contradict each other."""
+        labels, actions = self.labels, self.actions
+        for names, noun in ((labels, "label"), (actions, "action")):
+            if not names or len(set(names)) < len(names):
+                raise ValueError(f"expected {noun}s that differ, and at least one")
+        if not 1 <= self.k <= len(actions):
+            raise ValueError(f"it predicts {self.k} of {counted(len(actions), 'label')}")
+        if self.a is None:
+            if (
+                self.cost_gains is None
+                or self.cost_gains.shape != (len(actions), len(labels))
+                or len(self.offsets) != len(actions)
+            ):
+                raise ValueError("a rule without a has gains of each action for each label, and offsets of actions")
+        elif actions != labels or not len(self.a) == len(self.offsets) == len(labels):
+            raise ValueError("a rule a·η + b has an a and a b for each label, and predicts labels")
+        numbers = [one for one in (self.a, self.cost_gains, self.offsets, self.costs) if one is not None]
+        if not all(np.isfinite(one).all() for one in numbers):
+            raise ValueError("gains, offsets and costs of a rule must be finite")
+        if (self.metric is None) != (self.average == COST) or (self.costs is None) != (self.metric is not None):
+            raise ValueError("a rule has a metric, or costs")
+        if self.costs is not None and self.costs.shape != (len(labels), len(actions)):
+            raise ValueError(f"costs must have a row per class and a column per action, got shape {self.costs.shape}")
+        if self.calibration is not None:
+            self.calibration.check(len(labels))
+        if not 1 <= self.agreed <= self.starts:
+            raise ValueError(f"{self.agreed} of {self.starts} starts agree")
+        if len(self.shrinkage) not in (0, len(labels)) or not (self.shrinkage >= 0).all():
+            raise ValueError("the shrinkage of a label is at least 0")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Raise where counts, values and the rows disagree."""
+        labels, before = self.labels, self.baseline
+        consistency.require_same_rows(self.confusion, before.confusion, labels)
+        consistency.require_rows(np.full(len(self), self.rows), self.confusion, self.weighted, labels)
+        if self.metric is not None:
+            consistency.require_objective(self.value, self.metric, self.average, self.confusion, labels, self.per_label)
+            consistency.require_objective(before.value, self.metric, self.average, before.confusion, labels)
+        elif self.costs is not None:
+            consistency.require_cost(self.value, self.costs, self.matrix)
+            consistency.require_cost(before.value, self.costs, before.matrix)
+        if math.isnan(self.value):
+            raise ValueError("its value is NaN")
+        for matrix, confusion in ((self.matrix, self.confusion), (before.matrix, before.confusion)):
+            if matrix is not None:
+                if self.k != 1 or matrix.shape != (len(labels), len(self.actions)):
+                    raise ValueError("rows by class and action need k = 1, a row per class and a column per action")
+                consistency.require_matrix(matrix, confusion, self.actions, labels)
+        if self.calibration is None:  # it is of rules that compare scores as they are
+            consistency.require_bound(self.value, self.upper_bound)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopK):
+            return NotImplemented
+        mine, theirs = (one.with_sample(seen=()).to_dict() for one in (self, other))  # as samples are compared
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
     def __str__(self) -> str:
-        return f"top {self.k} of {counted(len(self), 'label')}: {self.average} {self.metric} = {self.value:.4f}"
+        return class_wording.top_k_text(self)
 
     def __repr__(self) -> str:
-        return f"<TopK: {self}>"
+        return f"<TopK: {class_wording.headline(self)}>"
+
+    def _repr_html_(self) -> str:
+        return html.top_k_html(self)
+
+
+def _names(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(map(saving.label_from_json, values))
+
+
+def _counts(rows: Any, actions: int) -> NDArray[Any] | None:
+    """Read the rows by class and action; None where they are not known."""
+    message = f"expected the rows of a class by {counted(actions, 'action')}"
+    return None if rows is None else saving.matrix_from_json(rows, saving.cell_from_json, actions, message)
+
+
+def _baseline(document: Any, table: Any, actions: int) -> Baseline:
+    document = saving.object_from_json(document)
+    confusion = saving.confusions_from_json(table, BASELINE)
+    return Baseline(saving.number_from_json(document["value"]), confusion, _counts(document["matrix"], actions))
+
+
+def _score_map(document: Any, table: Any) -> ScoreMap:
+    document = saving.object_from_json(document)
+    count = coefficients_of(saving.text_from_json(document["family"]))
+    columns = [saving.column(table, f"{COEFFICIENT}{i + 1}") for i in range(count)]
+    return ScoreMap.from_dict({**document, "coefficients": list(map(list, zip(*columns, strict=True)))})
 
 
 def affine(eta: NDArray[np.float64], a: Any, offsets: Any) -> NDArray[np.float64]:

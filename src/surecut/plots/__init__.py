@@ -9,5 +9,6 @@ from __future__ import annotations
 from surecut.plots.bands import BandsDisplay
 from surecut.plots.cuts import CertificateDisplay, MetricThresholdDisplay
 from surecut.plots.multilabel import MultilabelDisplay
+from surecut.plots.top_k import TopKDisplay
 
-__all__ = ["BandsDisplay", "CertificateDisplay", "MetricThresholdDisplay", "MultilabelDisplay"]
+__all__ = ["BandsDisplay", "CertificateDisplay", "MetricThresholdDisplay", "MultilabelDisplay", "TopKDisplay"]

@@ -6,17 +6,15 @@
   const threshold = (x) => (x === "inf" ? "∞" : x === "-inf" ? "−∞" : String(Number(x.toPrecision(6))).replace("-", "−"));
   const infinite = { inf: Infinity, "-inf": -Infinity };
   const columns = [
-    { title: "label", of: (l) => l.name, text: (l) => l.name + (l.shared ? " ◇" : "") },
-    { title: "positives", of: (l) => l.positives, text: (l) => number.format(l.positives) },
-    { title: "share", of: (l) => l.prior, text: (l) => percent(l.prior) },
-    { title: "threshold", of: (l) => (typeof l.threshold === "string" ? infinite[l.threshold] : l.threshold), text: (l) => threshold(l.threshold) },
-    { title: data.metric, of: (l) => l.value, text: (l) => (l.value === null ? "undefined" : l.value.toFixed(4)) },
-    { title: "precision", of: (l) => l.precision, text: (l) => percent(l.precision) },
-    { title: "recall", of: (l) => l.recall, text: (l) => percent(l.recall) },
-    { title: "flagged", of: (l) => l.flagged, text: (l) => percent(l.flagged) },
+    { title: "label", of: (l) => l.name, cell: (l) => l.name + (l.shared ? " ◇" : "") },
+    { title: "positives", of: (l) => l.positives, cell: (l) => number.format(l.positives) },
+    { title: "share", of: (l) => l.prior, cell: (l) => percent(l.prior) },
+    { title: "threshold", of: (l) => (typeof l.threshold === "string" ? infinite[l.threshold] : l.threshold), cell: (l) => threshold(l.threshold) },
+    { title: data.metric, of: (l) => l.value, cell: (l) => (l.value === null ? "undefined" : l.value.toFixed(4)) },
+    { title: "precision", of: (l) => l.precision, cell: (l) => percent(l.precision) },
+    { title: "recall", of: (l) => l.recall, cell: (l) => percent(l.recall) },
+    { title: "flagged", of: (l) => l.flagged, cell: (l) => percent(l.flagged) },
   ];
-  const hasCurves = data.labels.some((l) => l.curve.length);
-  const state = { column: 1, descending: true, filter: "" };
 
   const SVG = "http://www.w3.org/2000/svg";
   const WIDTH = 132, HEIGHT = 30;
@@ -49,52 +47,12 @@
     return svg;
   };
 
-  const body = document.querySelector(".labels tbody");
-  const made = new Map(); // rows are made once, when they are first shown
-  const rowOf = (label) => {
-    if (made.has(label)) return made.get(label);
-    const row = document.createElement("tr");
-    columns.forEach((column, k) => {
-      const cell = document.createElement(k === 0 ? "th" : "td");
-      if (k === 0) cell.scope = "row";
-      cell.textContent = column.text(label);
-      row.append(cell);
-    });
-    if (hasCurves) { const cell = document.createElement("td"); cell.append(sparkline(label)); row.append(cell); }
-    made.set(label, row);
-    return row;
-  };
-  const compare = (a, b) => {
-    const x = columns[state.column].of(a), y = columns[state.column].of(b);
-    if (x === null || y === null) return (x === null) - (y === null); // what is undefined stands last
-    const order = typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y;
-    return state.descending ? -order : order;
-  };
-  const show = () => {
-    const wanted = state.filter.trim().toLowerCase();
-    const shown = data.labels.filter((l) => l.name.toLowerCase().includes(wanted)).sort(compare);
-    body.replaceChildren(...shown.map(rowOf));
-    document.getElementById("count").textContent = `${number.format(shown.length)} of ${number.format(data.count)} labels`;
-    document.querySelectorAll(".labels thead th").forEach((head, k) => {
-      if (k < columns.length) head.setAttribute("aria-sort", k !== state.column ? "none" : state.descending ? "descending" : "ascending");
-    });
-  };
-  const head = document.querySelector(".labels thead tr");
-  columns.forEach((column, k) => {
-    const cell = document.createElement("th"), button = document.createElement("button");
-    cell.scope = "col";
-    button.type = "button";
-    button.textContent = column.title;
-    button.addEventListener("click", () => {
-      state.descending = state.column === k ? !state.descending : k !== 0;
-      state.column = k;
-      show();
-    });
-    cell.append(button);
-    head.append(cell);
+  labelTable({
+    labels: data.labels,
+    count: data.count,
+    noun: "labels",
+    columns,
+    column: 1,
+    extra: data.labels.some((l) => l.curve.length) ? { title: "at every threshold", cell: sparkline } : null,
   });
-  if (hasCurves) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = "at every threshold"; head.append(cell); }
-  document.getElementById("filter").addEventListener("input", (event) => { state.filter = event.target.value; show(); });
-  document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
-  show();
 })();

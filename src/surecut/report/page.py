@@ -14,18 +14,23 @@ if TYPE_CHECKING:
     from surecut.report.bands import BandsSummary
     from surecut.report.labels import LabelsSummary
     from surecut.report.summary import Summary
+    from surecut.report.top_k import TopKSummary
 
 
 SCRIPTS = {
     "explorer": ("charts.js", "explorer.js"),
     "bands": ("charts.js", "bands.js"),
-    "labels": ("labels.js",),
+    "labels": ("table.js", "labels.js"),
+    "top_k": ("table.js", "top_k.js"),
 }
 """The scripts of each kind of page."""
 
+PARTS = {"top_k": "changes", "labels": "labels", "bands": "zones"}
+"""By which part of a summary its kind of page is known."""
 
-def to_html(summary: Summary | LabelsSummary | BandsSummary) -> str:
-    """The page, of one column of scores, of bands on it, or of many labels. Text from the data is escaped.
+
+def to_html(summary: Summary | LabelsSummary | BandsSummary | TopKSummary) -> str:
+    """The page of one column of scores, of bands on it, of many labels, or of k labels a row; text is escaped.
 
     >>> from surecut import ScoreTally
     >>> from surecut.report import summarize
@@ -33,7 +38,7 @@ def to_html(summary: Summary | LabelsSummary | BandsSummary) -> str:
     >>> "<scores>" in page, "&lt;scores&gt;" in page
     (False, True)
     """
-    kind = "labels" if "labels" in summary else "bands" if "zones" in summary else "explorer"
+    kind = next((kind for kind, part in PARTS.items() if part in summary), "explorer")
     folder = files("surecut.report")
     style, *scripts = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", *SCRIPTS[kind]))
     script = "\n".join(scripts)
@@ -41,7 +46,7 @@ def to_html(summary: Summary | LabelsSummary | BandsSummary) -> str:
     return page
 
 
-def save_html(summary: Summary | LabelsSummary | BandsSummary, path: str | os.PathLike[str]) -> None:
+def save_html(summary: Summary | LabelsSummary | BandsSummary | TopKSummary, path: str | os.PathLike[str]) -> None:
     """Write the page: whole or not at all."""
     write_whole(Path(path), to_html(summary).encode())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,19 +11,39 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from surecut._inputs import check_missing, check_unknown
+from surecut._labels import label_parts
 from surecut._warnings import MissingRowsWarning, UnknownLabelWarning
 from surecut.decisions.bands import Bands, require_zone
 from surecut.decisions.cut import Cut
 from surecut.decisions.grouped_bands import GroupedBands
-from surecut.sources.columns import Columns, as_group_key, is_nan
+from surecut.decisions.top_k import TopK
+from surecut.sources.columns import Columns, LongColumns, as_group_key, is_nan
 from surecut.sources.engine_tables import thresholds_beside
+from surecut.sources.row_ranks import RankedLines, numbers_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.decisions.multilabel import MultilabelCut
 
-    Decision = Cut | MultilabelCut | Bands | GroupedBands
+    Decision = Cut | MultilabelCut | Bands | GroupedBands | TopK
+
+
+def applied_columns(
+    decision: Decision, score: str, row: str | Sequence[str] | None, by: str | Sequence[str] | None
+) -> Columns | LongColumns:
+    """The columns that a decision is applied to: of a rule of k labels a row those that name rows and labels too."""
+    if not isinstance(decision, TopK):
+        if row is not None:
+            raise ValueError("row= goes with a TopK, which compares the labels of a row; leave it out")
+        return Columns(score, score, by=() if by is None else (by,) if isinstance(by, str) else tuple(by))
+    if row is None or by is None:
+        lacking = " and ".join(name for name, one in (("row=", row), ("by=", by)) if one is None)
+        raise ValueError(
+            f"a rule of k labels a row is applied to a long table, with a line for each row and label: say with "
+            f"{lacking} which columns name them"
+        )
+    return LongColumns.of(row, by, label=score, score=score)
 
 
 @dataclass(frozen=True)
@@ -36,11 +56,14 @@ class UnpredictedRows:
         ``"error"``; for a cut ``"negative"``; for bands the zone that they go to, or None for none.
     zones
         The zones of bands; empty for a cut.
+    owner
+        What the decision is called, if it is no bands.
     """
 
     missing: str | None
     unknown: str | None
     zones: tuple[str, ...] = ()
+    owner: str = "cut"
 
     @classmethod
     def of(cls, decision: Decision, missing: str | None, unknown: str | None) -> UnpredictedRows:
@@ -53,7 +76,7 @@ class UnpredictedRows:
         missing, unknown = ("negative" if one is None else one for one in (missing, unknown))
         check_missing(missing, "negative", "error")
         check_unknown(unknown, "negative", "error")
-        return cls(missing, unknown)
+        return cls(missing, unknown, owner="rule" if isinstance(decision, TopK) else "cut")
 
     @property
     def may_raise(self) -> bool:
@@ -62,7 +85,7 @@ class UnpredictedRows:
     def settle(self, found: Predictions, score: str, keys: tuple[str, ...]) -> list[tuple[type[Warning], str]]:
         """Raise where such rows are an error; otherwise return what is to be said of them."""
         labels = ", ".join(map(repr, keys))
-        kind, whose = ("group", "has no bands") if self.zones else ("label", "is none of the cut's")
+        kind, whose = ("group", "has no bands") if self.zones else ("label", f"is none of the {self.owner}'s")
         no_score = f"{found.missing:,} of {found.rows:,} rows have no score in {score!r}"
         no_threshold = f"{found.unknown:,} of {found.rows:,} rows have a {kind} in {labels} that {whose}"
         if found.missing and self.missing == "error":
@@ -95,7 +118,7 @@ class Predictions(NamedTuple):
     missing: int
     unknown: int
     outcomes: dict[str, int]
-    """Of a cut the ``"positive"`` rows, of bands those in each zone."""
+    """Of a cut the ``"positive"`` rows, of a rule the ``"predicted"`` ones, of bands those in each zone."""
 
 
 class _Told(NamedTuple):
@@ -121,8 +144,17 @@ class AppliedDecision:
     """The index of a pandas frame."""
 
     @classmethod
-    def of(cls, frame: Any, decision: Decision, columns: Columns, unpredicted: UnpredictedRows) -> AppliedDecision:
-        """The frame is one of narwhals; `columns` names that of scores, and those that labels come from."""
+    def of(
+        cls, frame: Any, decision: Decision, asked: Columns | LongColumns, unpredicted: UnpredictedRows
+    ) -> AppliedDecision:
+        """The frame is one of narwhals; `asked` names the column of scores, and those that labels come from.
+
+        For a `TopK` they are `LongColumns`, which name rows too.
+        """
+        if isinstance(decision, TopK):
+            assert isinstance(asked, LongColumns)  # see applied_columns
+            return cls._of_rule(frame, decision, asked)
+        columns = asked.columns if isinstance(asked, LongColumns) else asked
         score = nw.col(columns.score).cast(nw.Float64)
         is_missing = _true(score.is_null() | is_nan(score))
         if isinstance(decision, (Cut, Bands)):
@@ -141,29 +173,34 @@ class AppliedDecision:
             return cls(frame, told, is_missing, nw.lit(False))
         if not columns.by:
             raise ValueError(f"by= must name the columns that the {_kind(decision)} come from")
-        names = tuple(frame.collect_schema().names())
-        position, index = None, nw.maybe_get_index(frame)
-        if isinstance(frame, nw.DataFrame):
-            position = _unused("surecut_position", names)
-            frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
-        schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in columns.by)
-        found = [as_group_key(name, schema[name]) for name in columns.by]
-        untyped = [_has_no_type(frame, name) for name in columns.by]
-        found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
-        frame = frame.with_columns(*(one.alias(key) for one, key in zip(found, keys, strict=True)))
-        labels, columns_of = _thresholds(decision, len(keys))
-        added = {_unused(f"surecut_threshold_{i}", names): column for i, column in enumerate(columns_of)}
-        table = thresholds_beside(frame, labels, keys, added)
-        if position is not None and frame.implementation.is_pyarrow():
-            of_rows = frame.select(position, *keys).join(table, on=list(keys), how="left").sort(position)
-            joined = frame.with_columns(*(of_rows[name] for name in added))
-        else:
-            joined = frame.join(table, on=list(keys), how="left")
-        limits = [nw.col(name) for name in added]
+        labels, columns_of = _thresholds(decision, len(columns.by))
+        joined = _Joined.of(frame, labels, columns_of, columns.by)
+        limits = [nw.col(name) for name in joined.added]
         reached = [_true((score >= one) & (one < math.inf) & ~is_nan(score)) for one in limits]
         is_unknown = _true(limits[0].is_null())
         told = _told(reached, is_missing, is_unknown, unpredicted)
-        return cls(joined, told, is_missing, is_unknown, names, position, index)
+        return cls(joined.frame, told, is_missing, is_unknown, joined.names, joined.position, joined.index)
+
+    @classmethod
+    def _of_rule(cls, frame: Any, rule: TopK, asked: LongColumns) -> AppliedDecision:
+        """The same of a rule of k labels a row: the lines of a long table that it predicts."""
+        score = nw.col(asked.columns.score).cast(nw.Float64)
+        labels = label_parts(rule.labels, len(asked.label_names), "the rule")
+        joined = _Joined.of(frame, labels, numbers_of_labels(rule), asked.label_names)
+        schema = joined.frame.collect_schema()
+        rows = {_unused(f"surecut_row_{name}", joined.names): name for name in asked.row_names}
+        lines = joined.frame.with_columns(**{own: as_group_key(name, schema[name]) for own, name in rows.items()})
+        is_missing = score.is_null() | is_nan(score)
+        for own, name in rows.items():
+            key = nw.col(own)
+            is_missing = is_missing | key.is_null() | (is_nan(key) if schema[name].is_float() else nw.lit(False))
+        lines = lines.with_columns(surecut_missing=_true(is_missing))
+        is_missing, is_unknown = nw.col("surecut_missing"), _true(nw.col(joined.added[0]).is_null())
+        ranked = RankedLines(lines, rule, tuple(rows), joined.added)
+        lines, is_predicted = ranked.predicted(score, is_missing | is_unknown)
+        predicted = _true(is_predicted)
+        told = _Told(predicted, {"predicted": predicted})
+        return cls(lines, told, is_missing, is_unknown, joined.names, joined.position, joined.index)
 
     def with_column(self, name: str) -> Any:
         """The native frame with a column of what the decision says: true for positive rows, or the row's zone."""
@@ -187,6 +224,41 @@ class AppliedDecision:
         number = {part: int(found[part].to_list()[0] or 0) for part in ("rows", "missing", "unknown", *parts)}
         outcomes = dict(zip(self.told.parts, (number[part] for part in parts), strict=True))
         return Predictions(number["rows"], number["missing"], number["unknown"], outcomes)
+
+
+class _Joined(NamedTuple):
+    """The rows of a frame beside numbers of their labels, in columns that were `added`.
+
+    `names`, `position` and `index` are those of `AppliedDecision`.
+    """
+
+    frame: Any
+    added: list[str]
+    names: tuple[str, ...]
+    position: str | None
+    index: Any
+
+    @classmethod
+    def of(cls, frame: Any, labels: Sequence[tuple[Any, ...]], numbers: Iterable[Any], by: Sequence[str]) -> _Joined:
+        """Join arrays with a number for each label, which are the values of some columns of the frame."""
+        names = tuple(frame.collect_schema().names())
+        position, index = None, nw.maybe_get_index(frame)
+        if isinstance(frame, nw.DataFrame):
+            position = _unused("surecut_position", names)
+            frame = frame.with_row_index(position)  # joins do not keep the order of rows in all engines
+        schema, keys = frame.collect_schema(), tuple(_unused(f"surecut_key_{name}", names) for name in by)
+        found = [as_group_key(name, schema[name]) for name in by]
+        untyped = [_has_no_type(frame, name) for name in by]
+        found = [key.cast(nw.String) if one else key for key, one in zip(found, untyped, strict=True)]
+        frame = frame.with_columns(*(one.alias(key) for one, key in zip(found, keys, strict=True)))
+        added = {_unused(f"surecut_threshold_{i}", names): column for i, column in enumerate(numbers)}
+        table = thresholds_beside(frame, labels, keys, added)
+        if position is not None and frame.implementation.is_pyarrow():
+            of_rows = frame.select(position, *keys).join(table, on=list(keys), how="left").sort(position)
+            joined = frame.with_columns(*(of_rows[name] for name in added))
+        else:
+            joined = frame.join(table, on=list(keys), how="left")
+        return cls(joined, list(added), names, position, index)
 
 
 def _told(reached: Sequence[Any], is_missing: Any, is_unknown: Any, unpredicted: UnpredictedRows) -> _Told:

@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
@@ -23,6 +23,11 @@ class Columns:
 
     def __post_init__(self) -> None:
         require_distinct(self.by, {"score": self.score, "label": self.label, "weight": self.weight})
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The columns that name a label, or a group."""
+        return self.by
 
     @property
     def names(self) -> list[str]:
@@ -52,6 +57,36 @@ class Columns:
         is_text = kind in (nw.String, nw.Categorical, nw.Enum, nw.Binary)
         if is_text or kind.is_temporal() or kind.is_nested():  # what is of no type at all may hold numbers
             raise not_numbers(self.weight, kind)
+
+
+class LongColumns(NamedTuple):
+    """The columns of a long table, which is grouped by those that name a row, so many of them, and a label."""
+
+    columns: Columns
+    rows: int
+
+    @classmethod
+    def of(
+        cls, row: str | Iterable[str], by: str | Iterable[str], *, label: str, score: str, **others: Any
+    ) -> LongColumns:
+        """Names as they are given."""
+        rows, labels = ((one,) if isinstance(one, str) else tuple(one) for one in (row, by))
+        for name, found in (("row", rows), ("by", labels)):
+            if not found:
+                raise ValueError(f"{name}= must name a column, or several")
+        if both := [one for one in rows if one in labels]:
+            raise ValueError(f"{both[0]!r} cannot tell both rows and labels apart: name it in row= or in by=")
+        return cls(Columns(score, label, by=(*rows, *labels), **others), len(rows))
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The columns that name a row."""
+        return self.columns.by[: self.rows]
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The columns that name a label."""
+        return self.columns.by[self.rows :]
 
 
 def require_distinct(

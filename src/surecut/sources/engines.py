@@ -93,6 +93,8 @@ class EngineRows:
     """What is tuned: some metrics need rows of the positive class."""
     was_checked: bool = False
     """Whether the rows were checked before, so that nothing more is said of them."""
+    positives_need_scores: bool = True
+    """Whether a positive row without a score is a row that lacks a value."""
 
     def __post_init__(self) -> None:
         self.columns.require_in(self._schema.names())
@@ -183,7 +185,8 @@ class EngineRows:
         label_type = self._schema[columns.label]
         may_be_nan = label_type.is_float() or label_type == nw.Decimal
         kind = _kind(self._is_missing(nw.col(LABEL), may_be_nan), RowKind.MISSING_LABEL, kind)
-        kind = _kind(self._is_missing(nw.col(SCORE)), RowKind.MISSING_SCORE, kind)
+        lacks_score = self.lacks_score if self.positives_need_scores else self.lacks_score & ~is_positive
+        kind = _kind(lacks_score, RowKind.MISSING_SCORE, kind)
         for column, key in zip(columns.by, self.keys, strict=True):
             kind = _kind(self._is_missing(nw.col(key), self._schema[column].is_float()), RowKind.MISSING_KEY, kind)
         # Through cast, since a literal is of the narrowest type in some engines
@@ -228,6 +231,11 @@ class EngineRows:
         """Whether an expression is null, or NaN."""
         is_null = value.is_null()
         return is_null | is_nan(value, self.frame.implementation.is_duckdb()) if may_be_nan else is_null
+
+    @property
+    def lacks_score(self) -> Any:
+        """Whether a row has no score."""
+        return self._is_missing(nw.col(SCORE))
 
     @property
     def is_positive(self) -> Any:

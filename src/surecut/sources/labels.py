@@ -21,6 +21,7 @@ from surecut.core.settings import settings
 from surecut.core.tally import ScoreTally
 from surecut.core.threads import on_each
 from surecut.overlap import RowSample, sampled_labels
+from surecut.sample import Sample, fingerprint_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,6 +103,12 @@ class LabelSource(ABC):
     @abstractmethod
     def seen(self, totals: NDArray[Any]) -> tuple[RowSample, ...]:
         """Some rows of some labels, to recognise them by; `totals` are the labels', known from their confusions."""
+
+    def sample(self) -> Sample:
+        """What one decision for all labels of a row remembers of its validation rows."""
+        rows, checksums = int(np.max(self.rows)), self.checksums()
+        name = fingerprint_of_labels(rows, checksums) if checksums.any() else ""
+        return Sample(rows=rows, weighted=self.weighted, fingerprint=name, seen=self.seen(self.totals))
 
 
 @dataclass(frozen=True, eq=False)

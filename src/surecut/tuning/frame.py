@@ -21,7 +21,7 @@ from surecut.constraints import ConstraintLike
 from surecut.decisions.cut import Cut
 from surecut.positive_class import settle_absence
 from surecut.sources.arrays import ArraySource
-from surecut.sources.columns import Columns, is_nan, same_names
+from surecut.sources.columns import Columns, LongColumns, is_nan, same_names
 from surecut.tuning.labels import tune_labels
 from surecut.tuning.request import MetricLike, Request, RowsRequest, TableOptions
 from surecut.tuning.tune import tally_for_limits, tune
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from surecut.decisions.bands import Bands
     from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
+    from surecut.decisions.top_k import TopK
     from surecut.sources.engines import EngineRows
 
 ACCEPTED = (
@@ -219,15 +220,16 @@ def tally_table(frame: Any, columns: Columns, request: Request, thresholds: Sequ
 
 def apply_frame(
     frame: Any,
-    cut: Cut | MultilabelCut | Bands | GroupedBands,
+    cut: Cut | MultilabelCut | Bands | GroupedBands | TopK,
     *,
     score: str,
+    row: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     name: str = "predicted",
     missing: str | None = None,
     unknown: str | None = None,
 ) -> Any:
-    """Add a column that says which rows are cut positive, or in which zone they are, in the engine of the frame.
+    """Add a column that says which rows are cut positive, in which zone, or among the k of their row, in the engine.
 
     Parameters
     ----------
@@ -237,13 +239,18 @@ def apply_frame(
         The decision of `tune_frame` or `tune_bands_frame`, or of any other function.
     score
         The name of the column of scores.
+    row
+        With a `TopK`: the names of the columns that tell rows apart. The frame is a long table, with a line for each
+        row and label, and a line is predicted if its label is one of the k of its row.
     by
-        With a `MultilabelCut` or `GroupedBands`: the names of the columns that its labels come from, in their order.
+        With a `MultilabelCut`, a `TopK` or `GroupedBands`: the names of the columns that its labels come from, in their
+        order.
     name
         The name of the new column: of booleans, or of the names of zones.
     missing
         Rows without a score (null or NaN). ``"error"`` counts them first, by a query of its own, and raises. Otherwise
-        a cut predicts them negative, and bands put them into the zone that is named here, or into none (null).
+        a cut predicts them negative, and bands put them into the zone that is named here, or into none (null). With a
+        `TopK`, lines without a score or a row are not predicted, and do not count among the k.
     unknown
         With `by`: rows of a label that the cut does not know, likewise.
 
@@ -266,20 +273,20 @@ def apply_frame(
     >>> apply_frame(frame, tune_frame(frame, label="clicked", score="score"), score="score")["predicted"].tolist()
     [False, True, True, True]
     """
-    from surecut.sources.applying import AppliedDecision, UnpredictedRows
+    from surecut.sources.applying import AppliedDecision, UnpredictedRows, applied_columns
 
-    keys = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     unpredicted = UnpredictedRows.of(cut, missing, unknown)
-    asked = Columns(score, score, by=keys)
+    asked = applied_columns(cut, score, row, by)
+    needed = asked.columns if isinstance(asked, LongColumns) else asked
     with opened(frame) as rows:
-        wrapped = _wrapped(rows, asked, whole=True)
+        wrapped = _wrapped(rows, needed, whole=True)
         columns = wrapped.collect_schema().names()
-        asked.require_in(columns)
+        needed.require_in(columns)
         if name in columns:
             raise ValueError(f"the frame has a column {name!r} already: choose another with name=")
         applied = AppliedDecision.of(wrapped, cut, asked, unpredicted)
         if unpredicted.may_raise or isinstance(wrapped, nw.DataFrame):
-            for category, sentence in unpredicted.settle(applied.counted(), score, keys):
+            for category, sentence in unpredicted.settle(applied.counted(), score, asked.label_names):
                 warn_caller(sentence, category)
         return applied.with_column(name)
 
@@ -302,8 +309,12 @@ def rows_source(frame: Any, columns: Columns, request: RowsRequest) -> Any:
 def engine_rows(frame: Any, columns: Columns, request: RowsRequest) -> EngineRows:
     from surecut.sources.engines import EngineRows
 
-    wrapped = _typed(_wrapped(frame, columns), columns).lazy()
-    return EngineRows(wrapped, columns, request.missing, tuple(request.metrics))
+    return EngineRows(lazy_rows(frame, columns), columns, request.missing, tuple(request.metrics))
+
+
+def lazy_rows(frame: Any, columns: Columns) -> Any:
+    """A frame as narwhals has lazy ones, with columns that engines can compare."""
+    return _typed(_wrapped(frame, columns), columns).lazy()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from surecut.confusion import Confusion
 from surecut.core.label_rows import Counts, DenseRows
 from surecut.core.top_rows import NO_LABEL
 from surecut.decisions.top_k import Baseline, TopK
-from surecut.label_objectives import AveragedMetric, LabelObjective, label_objective
+from surecut.label_objectives import label_objective, recall_of_labels
 from surecut.tuning.top_k_request import Costs, TopKRequest
 from surecut.tuning.top_k_search import search_cheapest, search_exactly, search_smoothed
 from surecut.tuning.validation_rows import ValidationRows, validation_rows
@@ -33,11 +33,11 @@ def tune_top_k(
     costs: CostsLike | None = None,
     reject_cost: ArrayLike | None = None,
     classes: Iterable[Any] | None = None,
-    labels: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     shrinkage: float | str = 0.0,
     stable: bool = False,
     missing: str = "error",
+    labels: Iterable[Any] | None = None,
     random_state: int | None = 0,
 ) -> TopK | dict[str, TopK]:
     """Find the rule that predicts k labels for each row with which a metric, averaged over labels, is best.
@@ -70,8 +70,6 @@ def tune_top_k(
         where `costs` is not given.
     classes
         The classes in the order of the columns, where these are not the sorted labels of `Y_true`.
-    labels
-        Names of the labels of an indicator matrix; else the frame's column names, or positions.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
     shrinkage
@@ -81,6 +79,8 @@ def tune_top_k(
         Rare labels do not overfit then.
     missing
         What to do with rows that lack a label, a score or their weight: ``"error"``, or ``"drop"``.
+    labels
+        Names of the labels of an indicator matrix; else the frame's column names, or positions.
     random_state
         Not used yet: the search is deterministic.
 
@@ -149,7 +149,7 @@ def _best(asked: ValidationRows, metric: Any, average: str, request: TopKRequest
         value=objective.value(*counts),
         metric=metric,
         average=objective.average,
-        per_label=_per_label(objective, counts),
+        per_label=objective.of_labels(*counts),
         confusion=_confusion(asked, counts),
         baseline=Baseline(objective.value(*before), _confusion(asked, before), _matrix(asked, plain)),
         matrix=_matrix(asked, chosen),
@@ -185,8 +185,6 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
         return objective.value(*rows.counts(actions))
 
     counts = asked.rows.counts(where[chosen])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        recall = np.asarray(counts.tp / asked.rows.positives, dtype=float)
     return TopK(
         labels=asked.names,
         k=1,
@@ -196,7 +194,7 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
         value=value(chosen),
         metric=None,
         average=objective.average,
-        per_label=recall,
+        per_label=recall_of_labels(counts.tp, asked.rows.positives),
         confusion=confusion(chosen),
         baseline=Baseline(value(usual), confusion(usual), _matrix(asked, usual, len(costs.actions))),
         matrix=_matrix(asked, chosen, len(costs.actions)),
@@ -211,19 +209,11 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     )
 
 
-def _per_label(objective: LabelObjective, counts: Counts) -> NDArray[np.float64]:
-    if isinstance(objective, AveragedMetric):
-        values = objective.per_label(counts.tp, counts.predicted)
-        needs_both = objective.metric.needs_positives and objective.metric.needs_negatives
-        return np.where(objective.undefined, np.nan if needs_both else 0.0, values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(counts.tp / objective.positives, dtype=float)
-
-
 def _confusion(asked: ValidationRows, counts: Counts) -> Confusion:
     positives, total = asked.rows.positives, asked.rows.total
-    fp = counts.predicted - counts.tp
-    return Confusion(counts.tp, fp, positives - counts.tp, total - positives - fp)
+    fp = np.maximum(counts.predicted - counts.tp, 0)  # sums of weights differ by rounding
+    fn = np.maximum(positives - counts.tp, 0)
+    return Confusion(counts.tp, fp, fn, np.maximum(total - positives - fp, 0))
 
 
 def _matrix(asked: ValidationRows, chosen: Any, actions: int | None = None) -> NDArray[Any] | None:

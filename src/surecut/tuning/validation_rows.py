@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -55,10 +56,10 @@ class ValidationRows:
         self.rows, self.names, self.codes, self.matrices = rows, names, codes, matrices
         self._models: dict[Any, ScoreModel] = {}
 
-    @property
+    @cached_property
     def sample(self) -> Sample:
-        """What is known of the rows."""
-        return Sample(rows=self.matrices[1].shape[0], weighted=self.rows.weight is not None)
+        """What rules remember of the rows."""
+        return label_source(*self.matrices).sample()
 
     def model(self, stable: bool, shrinkage: float | str = 0.0, metric: Any = None) -> ScoreModel:
         """The model of the scores, and how far labels are drawn toward it: wholly where the rule is to be stable."""
