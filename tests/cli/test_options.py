@@ -27,6 +27,7 @@ NO_OPTION = {
     "greater_is_better": "of a scikit-learn scorer",
     "bands": "of BandsDisplay",
     "bits": "of ScoreSketch",
+    "columns": "of TopK.to_sql",
     "cv": "of PlugInClassifier",
     "decision_function_shape": "of support vector machines",
     "refit": "of PlugInClassifier",
@@ -38,7 +39,9 @@ NO_OPTION = {
     "y_score": "of functions that take rows",
     "as_": "of TopK.predict",
     "classes": "of matrices; the labels of a long table are its own",
+    "kind": "of TopKDisplay",
     "labels": "of matrices; the columns --by hold them",
+    "randomised": "of populations of several classes",
     "keyword": "the documentation of the table itself",
     "zero_division": "of the samples average, which long tables do not have",
 }

@@ -51,7 +51,8 @@ class Joining(NamedTuple):
 
     def some(self, rows: Any, base: Counts) -> Joining:
         """Some of the rows, with counts of their own."""
-        return Joining(*(column[rows] for column in self[:-1]), base)
+        columns: Any = [column[rows] for column in self[:-1]]
+        return Joining._make([*columns, base])
 
     def counts(self, label: int, a: float, offset: float) -> Counts:
         """The counts with a gain and an offset of the label."""
@@ -126,8 +127,9 @@ class Contest(ABC):
         whose, sign = rival[changed][known], sign[known]
         predicted -= np.bincount(whose, sign, minlength=len(tp))
         tp -= np.bincount(whose, sign * rival_truth[changed][known], minlength=len(tp))
-        columns = place, rival, weight * truth, weight * rival_truth, weight, threshold, eta
-        return Joining(*(column[moves] for column in columns), Counts(tp, predicted))
+        found = place, rival, weight * truth, weight * rival_truth, weight, threshold, eta
+        columns: Any = [column[moves] for column in found]
+        return Joining._make([*columns, Counts(tp, predicted)])
 
     def _joining_compiled(self, label: int, a: float, offset: float, by_gain: bool, counts: Counts) -> Joining:
         *plan, size = self._plan(label)
@@ -142,8 +144,8 @@ class Contest(ABC):
         out = place, self._rivals, *others
         assert self.module is not None
         moved = self.module.join(gain, eta, truth, weight, *plan, *numbers, *out, tp, predicted)
-        columns = (column[:moved] for column in out)
-        return Joining(*columns, Counts(tp, predicted))
+        columns: Any = [column[:moved] for column in out]
+        return Joining._make([*columns, Counts(tp, predicted)])
 
 
 class DenseContest(Contest):
@@ -236,13 +238,13 @@ def binned(
     labels = len(joining.base.tp)
     if module is not None:
         bin_of = np.empty(len(joining.place), dtype=np.int64)
-        of_rows, of_lost, of_gained = np.zeros((bins, labels)), np.zeros((bins, labels)), np.zeros(bins)
-        module.count_in_bins(*joining[:5], lowest, scale, bin_of, of_rows, of_lost, of_gained)
-        return bin_of, of_rows, of_lost, of_gained
+        counted = np.zeros((bins, labels)), np.zeros((bins, labels)), np.zeros(bins)
+        module.count_in_bins(*joining[:5], lowest, scale, bin_of, *counted)
+        return bin_of, *counted
     bin_of = bins_of(joining.place, lowest, scale, bins)
     cell = bin_of * labels + joining.rival
     of_rows, of_lost = (
-        np.bincount(cell, weight, minlength=bins * labels).reshape(bins, labels)
+        np.bincount(cell, weight, minlength=bins * labels).reshape(bins, labels).astype(float)
         for weight in (joining.weight, joining.lost)
     )
-    return bin_of, of_rows, of_lost, np.bincount(bin_of, joining.gained, minlength=bins)
+    return bin_of, of_rows, of_lost, np.bincount(bin_of, joining.gained, minlength=bins).astype(float)

@@ -123,7 +123,7 @@ class DenseRows(LabelRows):
 
     def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.compiled is None:
-            return super().chosen(a, offsets)
+            return np.asarray(super().chosen(a, offsets))
         found = np.empty((len(self.scores), self.k), dtype=np.int64)
         self.compiled.choose(self.scores, a, offsets, self.k, found)
         return found
@@ -192,7 +192,7 @@ class StoredRows(LabelRows):
 
     def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.compiled is None:
-            return super().chosen(a, offsets)
+            return np.asarray(super().chosen(a, offsets))
         found = np.empty(min(len(self.scores), self.k * (len(self.indptr) - 1)), dtype=np.int64)
         number = self.compiled.choose_stored(self.scores, self.columns, self.indptr, a, offsets, self.k, found)
         return found[:number]

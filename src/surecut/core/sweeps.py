@@ -170,7 +170,8 @@ def _best_of_curves(
     """The best place if the rows join at other places, shape (curves, rows): its curve, the place, the value."""
     order = np.argsort(places, axis=1)
     place = np.take_along_axis(places, order, axis=1)
-    rival, gained, lost, weight = (column[order] for column in joining[1:5])
+    columns: Any = [column[order] for column in joining[1:5]]
+    rival, gained, lost, weight = columns
     base = joining.base
     tp, predicted = base.tp[label] + np.cumsum(gained, axis=1), base.predicted[label] + np.cumsum(weight, axis=1)
     own = objective.terms(tp, predicted, np.full(place.shape, label))

@@ -24,7 +24,7 @@ RACED_ENTRIES = 1 << 16
 """Of more scores two starts are searched: the first one, and the best of the others."""
 
 LINED_ENTRIES, FEW_ENTRIES, FEWEST_LINED = 1 << 14, 1_000, 2
-"""Of so many scores gains and offsets are searched together too; for that many scores in all, and at least two rules."""
+"""Of so many scores gains and offsets are searched together too; of that many in all, and for at least two rules."""
 
 AGREED = 1e-9
 """Values that differ by no more are the same."""
