@@ -36,7 +36,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
-from surecut import Cut, LinearSurrogate, PlugInClassifier, TopK, tune_top_k
+from surecut import Cut, LinearSurrogate, PlugInClassifier, TopK, certify, tune_top_k
 from surecut.plots import MetricThresholdDisplay
 
 NAMES = np.array(["common", "rare", "scarce", "usual"])
@@ -636,6 +636,21 @@ def test_the_rows_that_trained_the_model_are_kept_to_be_recognised(data):
         one.role == "training"
         for one in PlugInClassifier(classifier.estimator_, cv="prefit").fit(X, y).top_k_.sample.seen
     )
+
+
+@pytest.mark.parametrize("cv", [5, 1 / 3])
+def test_its_rule_is_certified_on_other_rows_only(cv, tmp_path):
+    X, y = make_classification(
+        2400, 8, n_informative=5, n_classes=4, weights=[0.6, 0.07, 0.05], class_sep=0.8, random_state=0
+    )
+    classifier = PlugInClassifier(LogisticRegression(), cv=cv, stable=True).fit(X[:1200], y[:1200])
+    certificate = certify(classifier.top_k_, y[1200:], classifier.predict_proba(X[1200:]))
+    assert certificate.value == pytest.approx(f1_score(y[1200:], classifier.predict(X[1200:]), average="macro"))
+    assert 0 < certificate.lower < certificate.value
+    classifier.top_k_.save(tmp_path / "rule.json")
+    for rule in (classifier.top_k_, TopK.load(tmp_path / "rule.json")):
+        with pytest.raises(ValueError, match="these rows trained the model"):
+            certify(rule, y[:1200], classifier.predict_proba(X[:1200]))
 
 
 def test_the_same_rows_are_drawn_unless_it_is_asked_otherwise(data):
