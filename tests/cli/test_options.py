@@ -36,6 +36,8 @@ NO_OPTION = {
     "value": "of MultilabelCut.at",
     "y_score": "of functions that take rows",
     "as_": "of TopK.predict",
+    "columns": "of TopK.to_sql",
+    "kind": "of the picture of a TopK",
     "classes": "of matrices; the labels of a long table are its own",
     "labels": "of matrices; the columns --by hold them",
     "keyword": "the documentation of the table itself",
