@@ -143,7 +143,7 @@ def test_what_is_no_column(tune):
 def test_more_than_two_classes_show_the_way(tune, labels):
     message = refusal(tune, labels, SCORES)
     assert "y_true must hold two classes, found 3" in message
-    assert "OneVsRestClassifier(PlugInClassifier(estimator))" in message
+    assert "tune_top_k(y, scores, k=1) or PlugInClassifier(estimator)" in message
 
 
 def test_three_classes_are_found_late(tune):

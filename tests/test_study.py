@@ -27,6 +27,7 @@ from surecut.study import (
     alternatives,
     benchmarks,
     binary_benchmarks,
+    classes,
     discrete,
     get_experiment,
     learners,
@@ -391,10 +392,45 @@ def test_a_label_of_one_class_gets_a_constant_score(learner):
     assert scores[0, 1] < 0 < scores[0, 2]
 
 
+# classes
+
+
+@pytest.mark.parametrize("dataset", classes.SIZES)
+def test_every_class_is_in_all_parts_and_classes_get_rarer(dataset):
+    X, y, X_test, y_test, draws = classes.draw(dataset, 300, np.random.default_rng(0))
+    assert (len(X), len(y), len(X_test)) == (300, 300, classes.TEST_ROWS[dataset])
+    assert draws >= 1
+    counts = np.bincount(y_test)
+    assert counts[0] > 2 * counts[-1] > 0
+    assert set(y[:200]) == set(y[200:]) == set(y_test)
+    rows = {tuple(row) for row in X_test} & {tuple(row) for row in X}
+    assert not rows
+
+
+def test_ways_to_decide_are_what_they_are_called():
+    generator = np.random.default_rng(0)
+    y = generator.choice(3, 400, p=[0.6, 0.3, 0.1])
+    logits = np.eye(3)[y] + generator.standard_normal((400, 3)) + np.log([0.6, 0.3, 0.1])
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    decided = {method: classes.decision(method, y, p)(p) for method in classes.METHODS}
+    np.testing.assert_array_equal(decided[classes.ARGMAX], p.argmax(axis=1))
+    thresholds = [tune_threshold(y == label, p[:, label], metric="f1").threshold for label in range(3)]
+    np.testing.assert_array_equal(decided[classes.ONE_VS_REST], (p - thresholds).argmax(axis=1))
+    values = {method: f1_score(y, found, average="macro") for method, found in decided.items()}
+    assert max(values, key=lambda method: values[method]) == classes.EXACT
+    assert len({tuple(found) for found in decided.values()}) == len(classes.METHODS)
+
+
+def test_an_experiment_that_the_paper_has_not_is_named_so(tmp_path):
+    listed = cli.invoke(app, ["study", "list"]).output
+    assert "not in the paper; cells:" in listed
+    assert "Not in the paper. Made by" in (COMMITTED / "report.md").read_text()
+
+
 # from cells to the report
 
 
-@pytest.mark.parametrize("name", ["discrete", "logistic-model", "multilabel-benchmarks"])
+@pytest.mark.parametrize("name", ["discrete", "logistic-model", "multilabel-benchmarks", "classes"])
 def test_an_experiment_from_cells_to_the_report(name, tmp_path, monkeypatch):
     if name == "multilabel-benchmarks":
         missing = [dataset for dataset in multilabel_benchmarks.SIZES if not datasets.is_present(dataset)]

@@ -14,11 +14,14 @@ from surecut.metrics import (
     FBeta,
     GilbertSkill,
     Jaccard,
+    LinearFractional,
     NoTheoremError,
     Tversky,
+    Utility,
     WeightedAccuracy,
+    get_metric,
 )
-from surecut.population import FiniteDomain, MultilabelDomain
+from surecut.population import FiniteDomain, MultilabelDomain, TopKDomain
 
 METRICS = [
     Accuracy(),
@@ -183,3 +186,215 @@ def test_what_no_theorem_covers():
         theory.cost_threshold(1.2, "logistic")
     with pytest.raises(ValueError, match="confidence"):
         theory.finite_sample_bound("f1", "logistic", 0.2, 0.5, 0.1, n=100, confidence=1.0)
+
+
+# k labels a row
+
+
+@pytest.mark.parametrize("prior", [0.02, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "metric",
+    [*METRICS, Tversky(0.2, 3), Utility(fp=-1, fn=-9)],
+    ids=repr,
+)
+def test_the_slope_bound_is_the_supremum_over_all_confusions(metric, prior):
+    steps = np.linspace(0, 1, 401)
+    fp, fn = np.meshgrid(steps * (1 - prior), steps * prior)
+    (a0, a1, a2), (b0, b1, b2) = metric.coefficients(prior)
+    top, bottom = a0 + a1 * fp + a2 * fn, b0 + b1 * fp + b2 * fn
+    slopes = -((a1 + a2) * bottom - (b1 + b2) * top) / bottom**2
+    assert (slopes >= -1e-9).all()
+    assert theory.slope_bound(metric, prior) == pytest.approx(slopes.max(), rel=1e-5)
+    assert theory.slope_bound(metric, prior) >= slopes.max() * (1 - 1e-12)
+    at, step = (100, 100), 1e-6  # the same by a difference quotient, with the metric itself
+    moved = metric.value(fp[at] - step, fn[at] - step, prior) - metric.value(fp[at] + step, fn[at] + step, prior)
+    assert moved / (2 * step) == pytest.approx(slopes[at], rel=1e-4)
+
+
+def test_a_slope_may_be_largest_inside_an_edge():
+    metric = LinearFractional(3, -4, -3, 3, -3, 1)
+    fp, fn = np.meshgrid(np.linspace(0, 0.5, 1001), np.linspace(0, 0.5, 1001))
+    slopes = (7 * (3 - 3 * fp + fn) - 2 * (3 - 4 * fp - 3 * fn)) / (3 - 3 * fp + fn) ** 2
+    assert theory.slope_bound(metric, 0.5) == pytest.approx(slopes.max(), rel=1e-5)
+    assert theory.slope_bound(metric, 0.5) > slopes[[0, 0, -1, -1], [0, -1, 0, -1]].max() * 1.01
+
+
+def test_slope_bounds_of_many_labels_are_those_of_each():
+    priors = np.array([0.1, 0.4, 0.5])
+    for metric in METRICS:
+        alone = [theory.slope_bound(metric, prior) for prior in priors]
+        np.testing.assert_allclose(np.broadcast_to(theory.slope_bound(metric, priors), (3,)), alone)
+
+
+def top_k_draws(seed, labels, k, number, points=3, ties=False):
+    """Random domains and estimates of their η, from nearly right to nonsense; with `ties` many of them equal."""
+    rng = np.random.default_rng(seed)
+    shape = (number, points, labels)
+
+    def probabilities():
+        if ties:
+            drawn = (
+                rng.multinomial(4, np.ones(labels) / labels, shape[:2]) / 4 if k == 1 else rng.integers(0, 4, shape) / 3
+            )
+            return np.where(drawn.sum(axis=-2, keepdims=True) > 0, drawn, 1 / labels) if k > 1 else drawn
+        return rng.dirichlet(np.full(labels, 0.7), shape[:2]) if k == 1 else rng.random(shape)
+
+    eta, other = probabilities(), probabilities()
+    keep = rng.choice([0.0, 0.5, 0.9, 0.999], (number, 1, 1))
+    estimate = keep * eta + (1 - keep) * other
+    mass = np.full((number, points), 1 / points) if ties else rng.dirichlet(np.ones(points), number)
+    known = ((eta * mass[..., None]).sum(axis=1) > 1e-6).all(axis=1) & ((eta * mass[..., None]).sum(axis=1) < 1).all(
+        axis=1
+    )
+    return TopKDomain(mass[known], eta[known], k), estimate[known]
+
+
+WITH_AVERAGES = [
+    *((metric, "macro") for metric in METRICS if metric not in (FBeta(0.5), AM())),
+    (FBeta(), "weighted"),
+    (AM(), "weighted"),
+    (FBeta(), "micro"),
+    (CohenKappa(), "micro"),
+]
+
+
+@pytest.mark.parametrize(
+    ("labels", "k", "ties"), [(2, 1, False), (3, 1, False), (3, 1, True), (3, 2, False), (3, 2, True)]
+)
+@pytest.mark.parametrize(("metric", "average"), WITH_AVERAGES, ids=str)
+def test_rules_with_k_labels_a_row_keep_their_bound(metric, labels, k, ties, average):
+    domain, estimate = top_k_draws(seed=10 * labels + k, labels=labels, k=k, number=60, ties=ties)
+    error = domain.probability_error(estimate)
+    regret = domain.regret(metric, domain.plug_in_rule(metric, estimate, average), average)
+    bound = theory.top_k_regret_bound(metric, domain.prior, error, average)
+    of_all = theory.top_k_regret_bound(metric, domain.prior, error.sum(axis=-1), average)
+    assert (regret >= -1e-9).all()
+    assert (regret <= bound.value + 1e-9).all()
+    assert (bound.value <= of_all.value + 1e-9).all()
+    if k == 1:
+        with np.errstate(divide="ignore"):
+            by_log_loss = theory.probability_error_bound(domain.log_loss_regret(estimate))
+        assert (error.sum(axis=-1) <= by_log_loss + 1e-9).all()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_metrics_of_several_classes_keep_their_bound(ties):
+    domain, estimate = top_k_draws(seed=5, labels=3, k=1, number=300, ties=ties)
+    error, prior = domain.probability_error(estimate), domain.prior[:, None, :]
+    levels = np.linspace(-1, 1, 41)
+    rules = {
+        "accuracy": [domain.classify(estimate)],
+        "balanced_accuracy": [domain.classify(estimate, 1 / prior)],
+        "kappa": [domain.classify(estimate, 1.0, (level - 1) * prior) for level in levels],
+    }
+    for metric, candidates in rules.items():
+        optimum = domain.optimum(metric, "multiclass")
+        best = np.max([domain.value(metric, rule, "multiclass") for rule in candidates], axis=0)
+        bound = theory.top_k_regret_bound(metric, domain.prior, error, "multiclass")
+        assert (optimum - best >= -1e-9).all()
+        assert (optimum - best <= bound.value + 1e-9).all()
+
+
+def test_the_bound_of_k_labels_is_tight_for_accuracy_and_not_vacuous_for_f1():
+    """η̂ cannot tell two classes apart: it may predict the wrong one, and the bound holds with equality."""
+    domain = TopKDomain([1.0], [[0.49, 0.51]])
+    estimate = np.array([[0.5, 0.5]])
+    rule = domain.classify(estimate)
+    error = domain.probability_error(estimate)
+    for metric, average in (("accuracy", "macro"), ("accuracy", "multiclass"), ("accuracy", "micro")):
+        regret = domain.regret(metric, rule, average)
+        bound = theory.top_k_regret_bound(metric, domain.prior, error, average)
+        assert regret == pytest.approx(bound.value)
+        assert spoiled_fails(regret, bound.value)
+    several, estimates = top_k_draws(seed=3, labels=2, k=1, number=400)
+    regrets = several.regret("f1", several.plug_in_rule("f1", estimates))
+    ratio = regrets / theory.top_k_regret_bound("f1", several.prior, several.probability_error(estimates)).value
+    assert ratio.max() > 0.2
+
+
+def test_pinsker_is_tight_for_probabilities_of_one_half():
+    domain = TopKDomain([1.0], [[0.499, 0.501]])
+    error = domain.probability_error([[0.5, 0.5]]).sum()
+    bound = theory.probability_error_bound(domain.log_loss_regret([[0.5, 0.5]]))
+    assert error == pytest.approx(bound, rel=1e-4)
+    assert spoiled_fails(error, bound)
+    label = FiniteDomain([1.0], [0.499])
+    of_label = theory.probability_error_bound(label.loss_regret("logistic", [0.0]), "logistic")
+    assert of_label == pytest.approx(0.001, rel=1e-4)
+
+
+def test_proposition_4_does_not_carry_over_to_a_sum_of_ratios():
+    """One point, two classes: *always class 1* has no regret for the gains at the optimum, and is not optimal."""
+    domain = TopKDomain([1.0], [[0.5, 0.5]])
+    best = domain.optimal_rule("f1")
+    np.testing.assert_allclose(best, [[0.5, 0.5]])
+    assert domain.value("f1", best) == pytest.approx(1 / 2)
+    confusion = domain.confusion(best)
+    denominators = domain.prior + confusion.tp + confusion.fp
+    a, b = 2 / denominators, -2 * np.asarray(confusion.tp) / denominators**2
+    gains = a * 0.5 + b
+    assert gains[0] == pytest.approx(gains[1])  # both labels are optimal for the linear gains: no regret
+    always_the_first = np.array([[1.0, 0.0]])
+    assert domain.value("f1", always_the_first) == pytest.approx(1 / 3)
+    assert domain.regret("f1", always_the_first) == pytest.approx(1 / 6)
+    # The estimate is perfect and the bound 0: it holds for ties that are broken at random, and for no other rule
+    bound = theory.top_k_regret_bound("f1", domain.prior, domain.probability_error([[0.5, 0.5]]))
+    assert bound.value == 0
+    assert domain.regret("f1", domain.plug_in_rule("f1", [[0.5, 0.5]])) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("actions", [2, 4])
+def test_a_matrix_of_costs_keeps_the_classical_bound(actions):
+    rng = np.random.default_rng(actions)
+    for ties in (False, True):
+        domain, estimate = top_k_draws(seed=actions, labels=3, k=1, number=300, ties=ties)
+        for _ in range(5):
+            costs = rng.integers(-2, 6, (3, actions)).astype(float)
+            chosen = np.eye(actions)[(estimate @ costs).argmin(axis=-1)]
+            bound = theory.cost_matrix_regret_bound(costs, domain.probability_error(estimate).sum(axis=-1))
+            assert (domain.cost_regret(costs, chosen) <= bound.value + 1e-9).all()
+
+
+def test_the_bound_of_a_matrix_of_costs_is_tight():
+    domain = TopKDomain([1.0], [[0.49, 0.51]])
+    estimate = np.array([[0.5, 0.5]])
+    error = domain.probability_error(estimate).sum()
+    regret = domain.cost_regret([[0, 1], [1, 0]], [[1, 0]])
+    bound = theory.cost_matrix_regret_bound([[0, 1], [1, 0]], error)
+    assert regret == pytest.approx(bound.value)
+    assert spoiled_fails(regret, bound.value)
+    with_reject = [[0, 1, 0.5], [1, 0, 0.5]]  # rejecting adds nothing to what a wrong class costs
+    assert theory.cost_matrix_regret_bound(with_reject, error).value == pytest.approx(bound.value)
+    assert theory.cost_matrix_regret_bound([[3, 3], [1, 1]], error).value == 0
+
+
+def test_averages_weigh_the_labels():
+    prior, error = np.array([0.6, 0.3, 0.1]), np.array([0.01, 0.02, 0.03])
+    slopes = 2 / prior
+    value = lambda average, given=error: theory.top_k_regret_bound("f1", prior, given, average).value  # noqa: E731
+    assert value("macro") == pytest.approx(np.mean(slopes * error))
+    assert value("weighted") == pytest.approx(np.sum(2 * error))
+    assert value("micro") == pytest.approx(2 / prior.mean() * error.mean())
+    assert value("macro", 0.06) == pytest.approx(slopes.max() * 0.06 / 3)
+    balanced = theory.top_k_regret_bound("balanced_accuracy", prior, error, "multiclass")
+    np.testing.assert_allclose(balanced.slopes, 1 / (3 * prior))
+
+
+def test_what_no_theorem_of_k_labels_covers():
+    with pytest.raises(NoTheoremError, match="precision"):
+        theory.slope_bound("precision", 0.2)
+    with pytest.raises(NoTheoremError, match="gmean is not linear-fractional"):
+        theory.top_k_regret_bound("gmean", [0.2, 0.8], 0.1)
+    with pytest.raises(NoTheoremError, match="gmean of several classes"):
+        theory.top_k_regret_bound("gmean", [0.2, 0.8], 0.1, "multiclass")
+    with pytest.raises(NoTheoremError, match="P = 0"):
+        theory.top_k_regret_bound("f1", [0.0, 1.0], 0.1)
+    with pytest.raises(NoTheoremError, match="hinge"):
+        theory.probability_error_bound(0.1, "hinge")
+    with pytest.raises(ValueError, match="'multiclass' has the metrics accuracy"):
+        theory.top_k_regret_bound("f1", [0.2, 0.8], 0.1, "multiclass")
+    with pytest.raises(ValueError, match="average must be one of macro"):
+        theory.top_k_regret_bound("f1", [0.2, 0.8], 0.1, "samples")
+    with pytest.raises(ValueError, match="got shape"):
+        theory.cost_matrix_regret_bound([0, 1], 0.1)
+    assert get_metric("f1").slope_bound(0.5) == theory.slope_bound("f1", 0.5)

@@ -30,8 +30,8 @@ SELF_EXPLANATORY = ({0, 1}, {-1, 1})
 """Labels that say which of them is positive; booleans equal the first pair."""
 
 MORE_CLASSES = (
-    "For more classes tune each against the rest: OneVsRestClassifier(PlugInClassifier(estimator)), or "
-    "tune_threshold(y == c, scores[:, c]) for class c"
+    "For more classes tune one rule of all: tune_top_k(y, scores, k=1) or PlugInClassifier(estimator); for one class c "
+    "against the others tune_threshold(y == c, scores[:, c])"
 )
 
 LISTED = 1000

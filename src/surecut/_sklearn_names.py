@@ -48,9 +48,11 @@ def refusal(name: str) -> str | None:
             return f"{name!r} cannot be tuned by a cut: {reason}. Choose a metric of decisions, such as 'f1' or 'am'"
     for average in _AVERAGES:
         if name.endswith(average):
+            base = name.removesuffix(average)
             return (
-                f"{name!r} is an average over labels: for one label pass {name.removesuffix(average)!r}; for "
-                f"multilabel data call tune_thresholds(metric={name.removesuffix(average)!r}, average={average[1:]!r})"
+                f"{name!r} is an average over labels: for one label pass {base!r}; for multilabel data call "
+                f"tune_thresholds(metric={base!r}, average={average[1:]!r}), "
+                "for several classes tune_top_k with these; PlugInClassifier takes them, too"
             )
     return None
 
@@ -73,7 +75,7 @@ def unwrap(scorer: Callable[..., Any]) -> tuple[str, dict[str, Any]] | None:
         raise ValueError(reason)
     parameters = {key: value for key, value in getattr(scorer, "_kwargs", {}).items() if key not in _HARMLESS}
     if parameters.pop("average", "binary") != "binary":
-        raise ValueError(f"the scorer of {name} averages over labels: call tune_thresholds with average= instead")
+        raise ValueError(f"the scorer of {name} averages over labels: call tune_thresholds or tune_top_k with average=")
     if "pos_label" in parameters:
         raise ValueError("the scorer holds pos_label: pass pos_label= to the function or classifier instead")
     if name == "fbeta_score":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from surecut._inputs import plain_name
 from surecut.averages import undefined_labels
 from surecut.confusion import Confusion
-from surecut.metrics import ALIASES, Metric
+from surecut.metrics import ALIASES, LinearFractionalMetric, Metric, NoTheoremError, get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,13 @@ class MulticlassMetric(ABC):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         """The metric, from the sums over all classes."""
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each class the most that the metric gains per true positive more, of equally many predicted rows.
+
+        The metrics that have no theorem have none.
+        """
+        raise NoTheoremError(f"the {self.name} of several classes has no bounded slopes: no theorem bounds its regret")
+
     def parameters(self) -> dict[str, Any]:
         """What, with the name, makes the metric again."""
         return {}
@@ -79,6 +87,9 @@ class MulticlassAccuracy(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / total
 
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ones_like(priors)
+
 
 @dataclass(frozen=True)
 class BalancedAccuracy(MulticlassMetric):
@@ -91,6 +102,9 @@ class BalancedAccuracy(MulticlassMetric):
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / np.count_nonzero(positives)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(_share(1.0, priors) / np.count_nonzero(priors, axis=-1)[..., None])
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,13 @@ class MulticlassKappa(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         accuracy, by_chance = sums
         return _ratio(accuracy - by_chance, 1 - by_chance)
+
+    def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 / (1 − Σ P_j q_j), which is largest where the most frequent class is predicted for all rows."""
+        largest = priors.max(axis=-1, keepdims=True)
+        if (largest >= 1).any():
+            raise NoTheoremError("kappa is constant where all rows have one class: every rule is optimal")
+        return np.broadcast_to(1 / (1 - largest), np.shape(priors))
 
 
 @dataclass(frozen=True)
@@ -166,6 +187,17 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
     return None
 
 
+def averaged_metric(metric: Any, average: str) -> Metric | MulticlassMetric:
+    """The metric that a name means under an average."""
+    if average not in TOP_K_AVERAGES:
+        raise ValueError(f"average must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+    if average != MULTICLASS_AVERAGE:
+        return get_metric(metric)
+    if (found := multiclass_metric(metric)) is None:
+        raise ValueError(f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}")
+    return found
+
+
 class LabelObjective(ABC):
     """A function of the confusions of all labels, for given rows.
 
@@ -193,6 +225,19 @@ class LabelObjective(ABC):
     @abstractmethod
     def combine(self, sums: NDArray[np.float64]) -> Any:
         """The value, from sums of shape (sums, …)."""
+
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        """The numbers w, n₀, n₁, n₂, d₀, d₁, d₂ of each label, shape (7, labels), or None.
+
+        With them the value is the sum over labels of w (n₀ + n₁ TP + n₂ predicted) / (d₀ + d₁ TP + d₂ predicted), with
+        0 where the denominator is 0; up to a constant.
+        """
+        return None
+
+    def _ratios(self, *numbers: Any) -> NDArray[np.float64]:
+        labels = len(self.positives)
+        return np.stack([np.broadcast_to(np.asarray(number, dtype=float), (labels,)) for number in numbers])
 
     def of_labels(self, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
         """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
@@ -252,6 +297,18 @@ class AveragedMetric(LabelObjective):
             return np.stack(np.broadcast_arrays(np.asarray(tp, dtype=float), np.asarray(predicted, dtype=float)))
         return np.asarray(self.per_label(tp, predicted, label) * self.weight[label])[None]
 
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        if self.average == MICRO or not isinstance(self.metric, LinearFractionalMetric):
+            return None
+        positives = np.asarray(self.positives, dtype=float)
+        negatives = self.total - positives
+        lines = []
+        for of_tp, of_fp, of_fn, of_tn in self.metric.cells(positives, negatives):
+            constant = of_fn * positives + of_tn * negatives
+            lines += [constant, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn]
+        return self._ratios(self.weight, *lines)
+
     def per_label(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         """The metric of labels; 0 where it is 0/0."""
         positives = self.positives[label]
@@ -296,6 +353,14 @@ class ClassObjective(LabelObjective):
 
     def combine(self, sums: NDArray[np.float64]) -> Any:
         return self.metric.combine(tuple(sums), self.positives, self.total)
+
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        if isinstance(self.metric, MulticlassAccuracy):
+            return self._ratios(1 / self.total, 0, 1, 0, 1, 0, 0)
+        if isinstance(self.metric, BalancedAccuracy):
+            return self._ratios(1 / np.count_nonzero(self.positives), 0, 1, 0, self.positives, 0, 0)
+        return None
 
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():

@@ -149,6 +149,10 @@ class Metric(ABC):
             f"{self.name} is not linear-fractional: its cut is exact on the sample, and no theorem bounds its regret"
         )
 
+    def slope_bound(self, prior: Any) -> Any:
+        """A, the constant of the theorem for k labels a row; a metric that is not linear-fractional has none."""
+        raise NoTheoremError(f"{self.name} is not linear-fractional: no theorem bounds its regret")
+
     def parameters(self) -> dict[str, Any]:
         """What, with the name, makes the metric again."""
         return {}
@@ -307,6 +311,34 @@ class LinearFractionalMetric(Metric):
             alpha=plain_number(negative_cost / costs),
             D=plain_number(np.maximum.reduce(np.broadcast_arrays(*slopes))),
         )
+
+    def slope_bound(self, prior: Any) -> Any:
+        """A = sup |∂Ψ/∂TP − ∂Ψ/∂FP| at a fixed prior: the most that Ψ gains where a positive replaces a negative.
+
+        The rate is that of one more true positive among equally many predicted rows: −(∂Ψ/∂FP + ∂Ψ/∂FN) = L/B², where
+        B = b₀ + b₁ FP + b₂ FN and L, too, are linear in FP and FN. Its largest value over the box is at a corner, or
+        at the one point of an edge where L/B² has a slope of zero.
+
+        >>> FBeta(1).slope_bound(prior=0.5)
+        4.0
+        """
+        self.check_monotone(prior)
+        (a0, a1, a2), (b0, b1, b2) = self.coefficients(prior)
+        gamma = np.asarray(self.gamma(prior))
+        if (bad := ~(gamma > 0)).any():
+            raise NoTheoremError(
+                f"the denominator of {self.name} reaches 0 at P = {_first(prior, bad):g} (γ = 0), so that no theorem "
+                "applies; it can still be tuned"
+            )
+        of_a, of_b = a1 + a2, b1 + b2
+        corner = of_b * a0 - of_a * b0  # of L, where FP = FN = 0
+        l1, l2 = of_b * a1 - of_a * b1, of_b * a2 - of_a * b2
+        negatives = 1 - prior
+        edges = [(corner + l2 * fn, l1, b0 + b2 * fn, b1, negatives) for fn in (0.0, prior)] + [
+            (corner + l1 * fp, l2, b0 + b1 * fp, b2, prior) for fp in (0.0, negatives)
+        ]
+        rates = [_largest_rate(*edge) for edge in edges]
+        return plain_number(np.maximum.reduce(np.broadcast_arrays(*rates)))
 
     def _increases(self, rate: str, corner: str, prior: float) -> NotMonotoneError:
         return NotMonotoneError(
@@ -945,6 +977,16 @@ def _parameter(number: str, part: str) -> float:
         return float(number)
     except ValueError:
         raise ValueError(f"expected a number or name=number, got {part!r}") from None
+
+
+def _largest_rate(start: Any, slope: Any, bottom: Any, bottom_slope: Any, length: Any) -> Any:
+    """The largest value of (start + slope·x) / (bottom + bottom_slope·x)² for 0 ≤ x ≤ length."""
+    start, slope, bottom, bottom_slope, length = (_float(one) for one in (start, slope, bottom, bottom_slope, length))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = (slope * bottom - 2 * bottom_slope * start) / (bottom_slope * slope)
+    level = np.clip(np.where(np.isfinite(level), level, 0.0), 0.0, length)
+    rates = [(start + slope * x) / (bottom + bottom_slope * x) ** 2 for x in (0.0, level, length)]
+    return np.maximum.reduce(np.broadcast_arrays(*rates))
 
 
 def _dot(weights: Cells, confusion: Confusion) -> Any:

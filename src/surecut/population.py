@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,11 @@ from scipy import special
 
 from surecut._inputs import plain_number
 from surecut.confusion import Confusion
+from surecut.core.exchanges import Ratios, improved
 from surecut.core.keys import reaches
 from surecut.core.rules import first_best
+from surecut.core.top_rows import NO_LABEL, top_positions
+from surecut.label_objectives import MACRO, MICRO, WEIGHTED, MulticlassMetric, averaged_metric, label_objective
 from surecut.losses import get_loss
 from surecut.metrics import LinearFractionalMetric, NoTheoremError, get_metric
 
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
 
 ENUMERATED_POINTS = 16
 """Where the best classifier need not be a threshold on η, all 2**k classifiers are tried up to this many points."""
+
+ENUMERATED_RULES = 100_000
+"""With k labels at each point, all deterministic rules are tried if there are no more."""
+
+STARTS = 4
+"""So many of the best deterministic rules are what the search for a randomised one begins with."""
 
 
 class TunedCut(NamedTuple):
@@ -214,6 +224,247 @@ class MultilabelDomain:
         if average not in ("macro", "micro"):
             raise ValueError(f"average must be 'macro' or 'micro', got {average!r}")
         return self.macro if average == "macro" else self.micro
+
+
+@dataclass(frozen=True)
+class TopKDomain:
+    """Finitely many points, at each of which exactly k of m labels are predicted; with k = 1 one of m classes.
+
+    A rule is an array of shape (..., points, m): for each point the probabilities with which its labels are predicted,
+    which sum to k. Booleans, as `TopK.predict` with ``as_="indicator"`` has them, are a rule that is not randomised.
+
+    Parameters
+    ----------
+    probability
+        Pr(x), shape (..., points), summing to 1 over the last axis; or one number, if all are equal.
+    eta
+        η_j(x) = Pr(label j | x), shape (..., points, m): a row for each point, as `predict_proba` has them. The rows
+        sum to 1 where the labels are classes.
+    k
+        How many labels are predicted at each point.
+
+    Examples
+    --------
+    One point with two classes that are equally likely. To predict always the same class is worth less than to predict
+    each of them half of the time:
+
+    >>> domain = TopKDomain([1.0], [[0.5, 0.5]])
+    >>> round(domain.optimum("f1", randomised=False), 4), domain.optimum("f1")
+    (0.3333, 0.5)
+    >>> domain.optimal_rule("f1")
+    array([[0.5, 0.5]])
+    """
+
+    probability: ArrayLike
+    eta: ArrayLike
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        eta = np.asarray(self.eta, dtype=float)
+        if eta.ndim < 2 or 0 in eta.shape[-2:]:
+            raise ValueError(f"eta must have a row for each point and a column for each label, got shape {eta.shape}")
+        if not 1 <= self.k <= eta.shape[-1]:
+            raise ValueError(f"k must be at least 1 and at most the number of labels, {eta.shape[-1]}, got {self.k}")
+        probability = np.asarray(self.probability, dtype=float)
+        if probability.ndim == 0:
+            probability = np.full(eta.shape[-2], float(probability))
+        probability, _ = np.broadcast_arrays(probability, eta[..., 0])
+        object.__setattr__(self, "probability", probability)
+        object.__setattr__(self, "eta", np.broadcast_to(eta, (*probability.shape, eta.shape[-1])))
+        _ = self.labels  # its checks
+
+    @cached_property
+    def labels(self) -> FiniteDomain:
+        """Each label as a domain of its own, on a last axis."""
+        return FiniteDomain(np.asarray(self.probability)[..., None, :], np.swapaxes(np.asarray(self.eta), -1, -2))
+
+    @property
+    def prior(self) -> NDArray[np.float64]:
+        """P_j of each label, shape (..., m)."""
+        return np.asarray(self.labels.prior)
+
+    def confusion(self, h: ArrayLike) -> Confusion:
+        """Rates of each label under a rule; each cell has the shape (..., m)."""
+        rule = np.asarray(h, dtype=float)
+        if rule.shape[-2:] != np.shape(self.eta)[-2:] or not np.allclose(rule.sum(axis=-1), self.k):
+            raise ValueError(
+                f"a rule must have the shape of eta, {np.shape(self.eta)}, and rows that sum to k = {self.k}; got "
+                f"shape {rule.shape}"
+            )
+        return self.labels.confusion(np.swapaxes(rule, -1, -2))
+
+    def value(self, metric: str | Metric | MulticlassMetric, h: ArrayLike, average: str = MACRO) -> Any:
+        """Ψ(h): the average over labels, or a metric of several classes, as `tune_top_k` has them."""
+        confusion = self.confusion(h)
+        tp = np.asarray(confusion.tp)
+        return plain_number(self._values(metric, average, tp[..., None, :], (tp + confusion.fp)[..., None, :])[..., 0])
+
+    def classify(self, f: ArrayLike, a: ArrayLike = 1.0, offsets: ArrayLike = 0.0) -> NDArray[np.bool_]:
+        """The k labels with the largest a·f + b at each point; of equal ones that in the lower column."""
+        gains = np.asarray(f, dtype=float) * np.asarray(a, dtype=float) + np.asarray(offsets, dtype=float)
+        found = top_positions(gains.reshape(-1, gains.shape[-1]), self.k)
+        chosen = np.zeros((len(found), gains.shape[-1] + 1), dtype=bool)  # one column more, for labels that are lacking
+        np.put_along_axis(chosen, np.where(found == NO_LABEL, gains.shape[-1], found), True, axis=1)
+        return chosen[:, :-1].reshape(gains.shape)
+
+    def optimum(self, metric: str | Metric | MulticlassMetric, average: str = MACRO, *, randomised: bool = True) -> Any:
+        """Ψ*, the best value over all rules, or over those that are not randomised."""
+        return self.value(metric, self.optimal_rule(metric, average, randomised=randomised), average)
+
+    def optimal_rule(
+        self, metric: str | Metric | MulticlassMetric, average: str = MACRO, *, randomised: bool = True
+    ) -> NDArray[Any]:
+        """The best rule.
+
+        All deterministic rules are tried. With ``randomised=True`` the best of them, and the uniform rule, are then
+        improved by exchanges between two labels at one point, each of them exact, until none gains: the best result is
+        a maximum in all directions. That it is the largest of several such maxima is not proven.
+        """
+        found = averaged_metric(metric, average)
+        if average == MICRO and found.monotone_by_construction:  # type: ignore[union-attr]  # not of several classes
+            return self.classify(np.asarray(self.eta))
+        if not randomised or self._gains_nothing_from_randomising(found, average):
+            rules = self._deterministic_rules()
+            best = self._values(found, average, *self._rates(rules)).argmax(axis=-1)
+            return np.asarray(rules[best].astype(bool))
+        improved_rules = self._improved(found, average, np.asarray(self.eta, dtype=float))
+        return self._best_of(found, average, improved_rules)
+
+    def plug_in_rule(self, metric: str | Metric, f: ArrayLike, average: str = MACRO) -> NDArray[np.float64]:
+        """The best rule that is found if estimates f are taken for η, at the true priors.
+
+        It predicts the k labels with the largest a·f + b for some a and b, with ties broken at random. Of several such
+        rules that no exchange improves, the one that is the best on the domain.
+        """
+        found = averaged_metric(metric, average)
+        estimates = np.broadcast_to(np.asarray(f, dtype=float), np.shape(self.eta))
+        if not ((estimates >= 0) & (estimates <= 1)).all():
+            raise ValueError("f must be estimates of probabilities, in [0, 1]")
+        if average == MICRO:
+            return self.classify(estimates).astype(float)
+        return self._best_of(found, average, _by_estimate(self._improved(found, average, estimates), self, estimates))
+
+    def regret(self, metric: str | Metric | MulticlassMetric, h: ArrayLike, average: str = MACRO) -> Any:
+        """Reg_Ψ(h) = Ψ* − Ψ(h), against all randomised rules."""
+        return self.optimum(metric, average) - self.value(metric, h, average)
+
+    def cost_regret(self, costs: ArrayLike, h: ArrayLike) -> Any:
+        """Expected cost beyond that of the best action at each point.
+
+        `costs` has a row for each true class and a column for each action; `h` has the shape (..., points, actions).
+        """
+        self._require_classes("a matrix of costs")
+        expected = np.asarray(self.eta) @ np.asarray(costs, dtype=float)
+        excess = (np.asarray(h, dtype=float) * (expected - expected.min(axis=-1, keepdims=True))).sum(axis=-1)
+        return plain_number((np.asarray(self.probability) * excess).sum(axis=-1))
+
+    def log_loss_regret(self, f: ArrayLike) -> Any:
+        """The regret of class probabilities f for the log loss: the expected Kullback–Leibler divergence, in nats."""
+        self._require_classes("the log loss of several classes")
+        divergence = special.rel_entr(np.asarray(self.eta), np.asarray(f, dtype=float)).sum(axis=-1)
+        probability = np.asarray(self.probability)
+        return plain_number(np.where(probability == 0, 0.0, probability * divergence).sum(axis=-1))
+
+    def probability_error(self, f: ArrayLike) -> NDArray[np.float64]:
+        """E|η_j − f_j| of each label, shape (..., m); the sum over labels is E‖η − f‖₁."""
+        error = np.abs(np.asarray(self.eta) - np.asarray(f, dtype=float))
+        return np.asarray((np.asarray(self.probability)[..., None] * error).sum(axis=-2))
+
+    def _require_classes(self, what: str) -> None:
+        if not np.allclose(np.asarray(self.eta).sum(axis=-1), 1):
+            raise ValueError(f"{what} needs class probabilities: the rows of eta must sum to 1")
+
+    def _values(self, metric: Any, average: str, tp: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """Ψ from rates of shape (..., rules, m)."""
+        found = averaged_metric(metric, average)
+        leading, rules, labels = tp.shape[:-2], tp.shape[-2], tp.shape[-1]
+        priors = np.broadcast_to(self.prior, (*leading, labels)).reshape(-1, labels)
+        rates = zip(priors, tp.reshape(-1, rules, labels), predicted.reshape(-1, rules, labels), strict=True)
+        values = []
+        for prior, of_domain, predicted_there in rates:
+            objective = label_objective(found, average, prior, 1.0)
+            values.append(objective.combine(objective.terms(of_domain, predicted_there).sum(axis=-1)))
+        return np.reshape(values, (*leading, rules))
+
+    def _rates(self, rules: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """True positives and predicted rows of several rules, of shape (..., rules, m)."""
+        mass = np.asarray(self.probability)
+        spread = "rxj" if rules.ndim == 3 else "...rxj"
+        positive = mass[..., None] * np.asarray(self.eta)
+        return (
+            np.einsum(f"{spread},...xj->...rj", rules, positive, optimize=True),
+            np.einsum(f"{spread},...x->...rj", rules, mass, optimize=True),
+        )
+
+    def _deterministic_rules(self) -> NDArray[np.float64]:
+        """All of them, of shape (rules, points, m)."""
+        points, labels = np.shape(self.eta)[-2:]
+        number = comb(labels, self.k) ** points
+        if number > ENUMERATED_RULES:
+            raise ValueError(
+                f"the best rule is found by trying all deterministic ones, up to {ENUMERATED_RULES:,}; with {self.k} "
+                f"of {labels} labels at {points} points there are {number:,}"
+            )
+        rows = np.zeros((comb(labels, self.k), labels))
+        for row, chosen in zip(rows, itertools.combinations(range(labels), self.k), strict=True):
+            row[list(chosen)] = 1
+        return np.asarray(rows[np.array(list(itertools.product(range(len(rows)), repeat=points)))])
+
+    def _gains_nothing_from_randomising(self, metric: Any, average: str) -> bool:
+        """Whether the metric is one ratio of linear functions of the rule, whose maximum is at a vertex."""
+        if isinstance(metric, MulticlassMetric):
+            if metric.name in ("gmean", "mcc"):
+                raise ValueError(
+                    f"the best randomised rule is not known for the {metric.name} of several classes: ask for the best "
+                    "deterministic one, randomised=False"
+                )
+            return True
+        if not isinstance(metric, LinearFractionalMetric):
+            raise ValueError(
+                f"{metric.name} is not linear-fractional: ask for the best deterministic rule, randomised=False"
+            )
+        return average == MICRO
+
+    def _improved(self, metric: Any, average: str, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rules that no exchange improves, of shape (..., rules, points, m), where `eta` is taken for η."""
+        if isinstance(metric, MulticlassMetric) or not isinstance(metric, LinearFractionalMetric):
+            raise ValueError(f"{metric.name} is no average of linear-fractional metrics")
+        leading, (points, labels) = eta.shape[:-2], eta.shape[-2:]
+        mass, estimates = np.reshape(self.probability, (-1, points)), eta.reshape(-1, points, labels)
+        prior = self.prior.reshape(-1, labels)
+        weight = prior / prior.sum(axis=-1, keepdims=True) if average == WEIGHTED else np.full_like(prior, 1 / labels)
+        ratios = _ratios(metric, prior, weight)
+        every = self._deterministic_rules()
+        predicted = np.einsum("rxj,dx->drj", every, mass, optimize=True)
+        tp = np.einsum("rxj,dxj->drj", every, mass[..., None] * estimates, optimize=True)
+        order = np.argsort(-ratios.value(tp, predicted), axis=-1, kind="stable")[:, :STARTS]
+        uniform = np.full((len(mass), 1, points, labels), self.k / labels)
+        starts = np.concatenate((every[order], uniform), axis=1)
+        return improved(ratios, mass, estimates, starts).reshape(*leading, -1, points, labels)
+
+    def _best_of(self, metric: Any, average: str, rules: NDArray[np.float64]) -> NDArray[np.float64]:
+        best = self._values(metric, average, *self._rates(rules)).argmax(axis=-1)
+        return np.asarray(np.take_along_axis(rules, best[..., None, None, None], axis=-3)[..., 0, :, :])
+
+
+def _ratios(metric: LinearFractionalMetric, prior: Any, weight: Any) -> Ratios:
+    """A metric of each label in its true positives and predicted rows: FP = q − t, FN = P − t."""
+    lines = []
+    for constant, of_fp, of_fn in metric.coefficients(prior):
+        lines.append(
+            [np.broadcast_to(one, np.shape(prior)) for one in (constant + of_fn * prior, -of_fp - of_fn, of_fp)]
+        )
+    (n0, n1, n2), (d0, d1, d2) = lines
+    return Ratios((weight * n0, weight * n1, weight * n2), (d0, d1, d2))
+
+
+def _by_estimate(rules: NDArray[Any], domain: TopKDomain, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rules as functions of the estimates: points whose estimates are equal are treated alike."""
+    mass = np.asarray(domain.probability)
+    shared = (f[..., :, None, :] == f[..., None, :, :]).all(axis=-1) * mass[..., None, :]
+    total = shared.sum(axis=-1, keepdims=True)
+    share = np.where(total > 0, shared / np.where(total > 0, total, 1.0), np.eye(np.shape(mass)[-1]))
+    return np.asarray(share[..., None, :, :] @ rules)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import plain_number
+from surecut.label_objectives import MACRO, MICRO, WEIGHTED, MulticlassMetric, averaged_metric
 from surecut.losses import get_loss
 from surecut.metrics import MetricConstants, NoTheoremError, get_metric
 
@@ -39,11 +40,14 @@ class Bound:
     estimation
         What tuning on a sample of n rows costs; 0 where the threshold is tuned on the population.
     constants
-        γ, C, α, D of the metric (None for a bound on cost-sensitive regret).
+        γ, C, α, D of the metric (None for a bound on cost-sensitive regret, and for k labels a row).
     strong_properness
-        λ of the loss (None for a bound by cost-sensitive regret).
+        λ of the loss (None for a bound by cost-sensitive regret, and for k labels a row).
     n, confidence
         The sample size and the probability with which the bound holds; None where it always does.
+    slopes
+        For k labels a row: what the error of each label's probabilities is multiplied by, its weight in the average
+        times A, its `slope_bound`. None elsewhere.
     """
 
     value: Any
@@ -53,6 +57,7 @@ class Bound:
     strong_properness: float | None = None
     n: int | None = None
     confidence: float | None = None
+    slopes: Any = None
 
     @property
     def vacuous(self) -> bool:
@@ -188,6 +193,121 @@ def micro_regret_bound(
         return bound
     estimation = estimation_term(parts, n, 1 - (1 - confidence) / len(regrets))
     return _with_estimation(bound, estimation, n, confidence)
+
+
+def slope_bound(metric: str | Metric, prior: ArrayLike) -> Any:
+    """A = sup |∂Ψ/∂TP − ∂Ψ/∂FP| over all confusions of a prior, with FN = P − TP.
+
+    One true positive in place of a false one, in shares of all rows, changes the metric by at most A. It is exact: the
+    supremum is at a corner of the box 0 ≤ FP ≤ 1 − P, 0 ≤ FN ≤ P, or at a single point of one of its edges.
+
+    >>> slope_bound("f1", prior=0.5), slope_bound("accuracy", prior=0.5)
+    (4.0, 2.0)
+    """
+    return get_metric(metric).slope_bound(_array(prior))
+
+
+def probability_error_bound(loss_regret: ArrayLike, loss: str | CompositeLoss | None = None) -> Any:
+    """How far estimated probabilities are from the true ones, in the mean, by the regret of the loss they minimise.
+
+    Without `loss`: E‖η − η̂‖₁ ≤ √(2 Reg), where Reg is the regret of the log loss of several classes, E KL(η ‖ η̂) in
+    nats (Pinsker's and Jensen's inequalities). With a strongly proper loss of one label: E|η − η̂| ≤ √(2/λ) √Reg_ℓ.
+
+    >>> round(probability_error_bound(0.02), 10), round(probability_error_bound(0.02, "logistic"), 10)
+    (0.2, 0.1)
+    """
+    strength = 1.0 if loss is None else _strength(loss)
+    return plain_number(np.sqrt(2 / strength * _array(loss_regret)))
+
+
+def top_k_regret_bound(
+    metric: str | Metric | MulticlassMetric, prior: ArrayLike, probability_error: ArrayLike, average: str = MACRO
+) -> Bound:
+    """Exactly k labels for each row: Reg_Ψ ≤ (1/m) Σ A_j E|η_j − η̂_j| ≤ (1/m) max A_j · E‖η − η̂‖₁.
+
+    It bounds the regret, against all randomised rules with k labels a row, of the plug-in rule, which is the best one
+    if η̂ is taken for η. That rule predicts the k labels with the largest a_j η̂_j + b_j and breaks ties at random: so
+    the bound holds for the best rule of this form as well. k = 1 is one class for each row.
+
+    Parameters
+    ----------
+    metric
+        A linear-fractional metric with γ > 0. With ``average="multiclass"`` accuracy, balanced accuracy or kappa of
+        several classes.
+    prior
+        P_j of the m labels, on the last axis.
+    probability_error
+        E|η_j − η̂_j| of each label, of the shape of `prior`; or E‖η − η̂‖₁, without the axis of labels.
+        `probability_error_bound` has both from regrets of losses.
+    average
+        ``"macro"``, ``"weighted"``, ``"micro"`` or ``"multiclass"``, as in `tune_top_k`. It replaces the weight 1/m:
+        P_j / Σ P for the weighted average, 1 for a metric of several classes. With ``"micro"`` A is that of the mean
+        prior, and the bound holds for the k largest η̂.
+
+    Notes
+    -----
+    Write Ψ = (1/m) Σ G_j(t_j, q_j), with t_j = E[h_j η_j] = TP_j and q_j = E[h_j], the predicted rows. Then ∂G_j/∂t is
+    ∂Ψ_j/∂TP − ∂Ψ_j/∂FP, which lies in [0, A_j], for Ψ_j increases in neither FP nor FN. Let Ψ̃ be the same function of
+    t̃_j = E[h_j η̂_j], where G_j is continued linearly in t beyond FN ≥ 0 and TN ≥ 0, with the slope that it has there: a
+    continuous derivative remains, and slopes in [0, A_j]. Let h* maximise Ψ, and ĥ Ψ̃, among functions of η̂ with values
+    in [0, 1] that sum to k. These make a convex set of (t̃, q), on which the gradient of Ψ̃ has its largest product at
+    the maximum: so ĥ takes the k largest a_j η̂_j + b_j, a_j = ∂G_j/∂t, b_j = ∂G_j/∂q, with ties broken at random. And,
+    since no rule has a larger Ψ̃ (h* can be replaced by its mean given η̂),
+
+        Ψ(h*) − Ψ(ĥ) ≤ [Ψ(h*) − Ψ̃(h*)] + [Ψ̃(ĥ) − Ψ(ĥ)] = (1/m) Σ E[(s_j h*_j − ŝ_j ĥ_j)(η_j − η̂_j)]
+
+    with mean slopes s_j and ŝ_j in [0, A_j]. Both products lie there, and so does the size of their difference.
+
+    The gains need not be those at the optimum of Ψ: Proposition 4 does not carry over to a sum of ratios.
+
+    Examples
+    --------
+    >>> error = probability_error_bound(0.00005)  # a log loss that is 0.00005 above the best one
+    >>> round(top_k_regret_bound("f1", [0.5, 0.3, 0.2], error).value, 4)
+    0.0333
+    """
+    slopes = _top_k_slopes(metric, np.atleast_1d(_array(prior)), average)
+    error = np.asarray(_array(probability_error))
+    by_label = error.ndim == slopes.ndim
+    approximation = plain_number(np.sum(slopes * error, axis=-1) if by_label else slopes.max(axis=-1) * error)
+    return Bound(approximation, approximation, slopes=slopes)
+
+
+def cost_matrix_regret_bound(costs: ArrayLike, probability_error: ArrayLike) -> Bound:
+    """The classical bound: the action with the least expected cost under η̂ has a regret of at most c · E‖η − η̂‖₁.
+
+    `costs` has a row for each true class and a column for each action, and `probability_error` is E‖η − η̂‖₁. With the
+    columns C_a of two actions, c is half the largest max(C_a − C_b) − min(C_a − C_b): in place of the action b that is
+    best for η, a is taken where Σ η̂ (C_a − C_b) ≤ 0, and then its cost Σ η (C_a − C_b) is at most
+    Σ (η − η̂)(C_a − C_b). Since η − η̂ sums to 0, that is at most half its size times the range of the other factor.
+
+    >>> cost_matrix_regret_bound([[0, 1, 1], [1, 0, 1], [1, 1, 0]], 0.02).value
+    0.02
+    """
+    matrix = np.asarray(costs, dtype=float)
+    if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
+        raise ValueError(
+            "costs must be a matrix of finite numbers with a row for each true class and a column for each action, got "
+            f"shape {matrix.shape}"
+        )
+    between = matrix[:, :, None] - matrix[:, None, :]
+    factor = float(np.max(between.max(axis=0) - between.min(axis=0))) / 2
+    approximation = plain_number(factor * _array(probability_error))
+    return Bound(approximation, approximation, slopes=factor)
+
+
+def _top_k_slopes(metric: Any, prior: Any, average: str) -> Any:
+    """What the error of each label's probabilities is multiplied by."""
+    found = averaged_metric(metric, average)
+    if isinstance(found, MulticlassMetric):
+        return found.slope_bounds(prior)
+    labels = prior.shape[-1]
+    if average == MICRO:
+        mean = np.mean(prior, axis=-1, keepdims=True)
+        return np.broadcast_to(np.asarray(slope_bound(found, mean)) / labels, prior.shape)
+    slopes = np.asarray(slope_bound(found, prior))
+    weight = prior / prior.sum(axis=-1, keepdims=True) if average == WEIGHTED else 1 / labels
+    return weight * np.broadcast_to(slopes, prior.shape)
 
 
 def estimation_term(parts: MetricConstants, n: int, confidence: float) -> Any:

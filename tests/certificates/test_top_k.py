@@ -187,6 +187,46 @@ def test_a_mean_cost_has_limits():
     assert f"the mean cost of a new row with this rule is at most {-found.lower:.4g}" in str(found)
 
 
+def test_classes_that_are_no_actions_have_no_limits():
+    y, scores = rows(0)
+    rule = tune_top_k(y, scores, k=1, costs={"ant": [0, 1, 1, 1], "other": [0.8, 0, 0, 0]})
+    found = certify(rule, *rows(1))
+    assert found.labels == ("ant",)
+    assert len(found.recall.lower) == len(found.precision.upper) == 1
+    never = tune_top_k(y, scores, k=1, costs={"go": [0, 1, 1, 1], "stop": [0.8, 0, 0, 0]})
+    alone = certify(never, *rows(1))
+    assert alone.labels == ()
+    assert len(str(alone).splitlines()) == 1
+    assert "<th" not in alone._repr_html_().split("it holds if")[1].split("</table>")[1]
+
+
+def test_a_row_is_predicted_k_labels_whatever_their_number():
+    """The precision of a row is that of k labels, so that many others leave its limits as they are."""
+    y, scores = rows(1, 400)
+    few = tune_top_k(indicators(rows(0)[0]), rows(0)[1], k=2, metric="precision", average="micro")
+    none = np.zeros((400, 500))
+    many = replace(
+        few,
+        labels=tuple(range(504)),
+        actions=tuple(range(504)),
+        a=np.ones(504),
+        offsets=np.concatenate((few.offsets, np.full(500, -100.0))),
+        confusion=Confusion(*(np.concatenate((cell, np.zeros(500))) for cell in _cells(few.confusion))),
+        shrinkage=np.zeros(504),
+    )
+    few = replace(few, a=np.ones(4))
+    narrow, same = (
+        certify(few, indicators(y), scores, held_out=True),
+        certify(many, np.hstack((indicators(y), none)), np.hstack((scores, none)), held_out=True),
+    )
+    assert same.value == pytest.approx(narrow.value)
+    assert (same.lower, same.upper) == pytest.approx((narrow.lower, narrow.upper))
+
+
+def _cells(confusion):
+    return confusion.tp, confusion.fp, confusion.fn, confusion.tn
+
+
 @pytest.mark.parametrize(("metric", "average"), [("f1", "macro"), ("accuracy", None), ("gmean", None)])
 def test_groups_are_what_is_independent(metric, average):
     rule = tune_top_k(*rows(0), k=1, metric=metric, average=average)

@@ -28,24 +28,32 @@ from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_
 
 from estimator_checks import BROKEN_CHECKS
 from surecut import PlugInClassifier, PositiveClassWarning, ScoreTally, tune_threshold
-from surecut.classifier import plug_in
+from surecut.classifier import plug_in, targets
 from surecut.constraints import parse_constraints
 from surecut.metrics import AM, GMean, Utility
 
 ARGMAX = {"check_classifiers_train": "the argmax of the probabilities is not the cut; scikit-learn exempts its own"}
 
 
+SCALE_OF_WEIGHTS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "a stable rule comes from a model that is fitted to weights "
+    "which add up to the number of rows: their scale does not matter, and a weight of 2 is not the row twice"
+    for kind in ("dense", "sparse")
+}
+
+
 def expected_failures(estimator):
-    return BROKEN_CHECKS | (ARGMAX if isinstance(estimator.estimator, LogisticRegression) else {})
+    found = BROKEN_CHECKS | (ARGMAX if isinstance(estimator.estimator, LogisticRegression) else {})
+    return found | (SCALE_OF_WEIGHTS if estimator.stable else {})
 
 
 @pytest.mark.filterwarnings("ignore::surecut.PositiveClassWarning")  # 1 and 2, and text, are what the checks have
 @parametrize_with_checks(
     [
-        PlugInClassifier(LinearSVC(random_state=0)),
+        PlugInClassifier(LinearSVC(dual=False, tol=1e-12, random_state=0)),
         PlugInClassifier(LogisticRegression()),
         PlugInClassifier(DecisionTreeClassifier(random_state=0), metric="am", cv=1 / 3, random_state=0),
-        PlugInClassifier(make_pipeline(LinearSVC(random_state=0)), metric="kappa"),
+        PlugInClassifier(make_pipeline(LinearSVC(dual=False, tol=1e-12, random_state=0)), metric="kappa"),
         PlugInClassifier(DecisionTreeClassifier(random_state=0), stable=True),
     ],
     expected_failed_checks=expected_failures,
@@ -357,8 +365,6 @@ def test_bad_parameters(data, model, parameters, message):
 
 def test_bad_targets(data):
     X, y = data
-    with pytest.raises(ValueError, match=r"OneVsRestClassifier\(PlugInClassifier"):
-        PlugInClassifier(LogisticRegression()).fit(X, np.arange(len(y)) % 3)
     with pytest.raises(ValueError, match="one class or none"):
         PlugInClassifier(LogisticRegression()).fit(X, np.zeros(len(y)))
     with pytest.raises(NotFittedError):
@@ -437,15 +443,15 @@ class OwnColumn(ClassifierMixin, BaseEstimator):
 def test_the_two_classes_are_found_whatever_their_type(data, classes):
     y = data[1]
     target = np.array(classes)[y]
-    found, share = plug_in._checked_target(target)[1:]
+    found, share = targets.checked_target(target)[1:]
     assert found.tolist() == list(classes)
     assert found.dtype == target.dtype
     assert share == y.mean()
 
 
-@pytest.mark.parametrize("target", [[0.5, 1.5], [0, 1, 2]])
-def test_targets_that_are_no_two_whole_numbers_are_refused(data, target):
-    with pytest.raises(ValueError, match=r"Only binary classification|Unknown label type"):
+@pytest.mark.parametrize("target", [[0.5, 1.5], [0.5, 1.5, 2.5]])
+def test_targets_that_are_no_whole_numbers_are_refused(data, target):
+    with pytest.raises(ValueError, match="Unknown label type"):
         PlugInClassifier(LogisticRegression()).fit(data[0], np.resize(target, len(data[1])))
 
 

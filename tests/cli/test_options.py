@@ -28,6 +28,7 @@ NO_OPTION = {
     "bands": "of BandsDisplay",
     "bits": "of ScoreSketch",
     "cv": "of PlugInClassifier",
+    "decision_function_shape": "of support vector machines",
     "refit": "of PlugInClassifier",
     "schema": "of a PyArrow data set",
     "n_samples": "of a data set that is drawn",

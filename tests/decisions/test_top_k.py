@@ -6,6 +6,7 @@ import json
 import math
 import sqlite3
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,7 +18,8 @@ from surecut.decisions.class_changes import ClassChanges, other_actions, quantit
 from surecut.decisions.saving import UnknownMetric
 from surecut.decisions.score_map import ScoreMap
 from surecut.decisions.sql import DIALECTS
-from surecut.label_objectives import MULTICLASS
+from surecut.decisions.top_k import Baseline
+from surecut.label_objectives import MULTICLASS, label_objective
 from surecut.metrics import Tversky
 from surecut.sample import Sample
 
@@ -41,6 +43,7 @@ def indicators(rows=200, labels=12, seed=0):
 COSTS = [[0, 1, 5], [1, 0, 5], [10, 10, 0]]
 
 
+@cache
 def rejecting():
     return tune_top_k(*classes(), k=1, costs=COSTS, reject_cost=0.4)
 
@@ -49,7 +52,7 @@ def rule(**options):
     return tune_top_k(*classes(), k=1, **options)
 
 
-RULES = {
+MADE = {
     "macro": lambda: rule(),
     "micro": lambda: rule(average="micro"),
     "weighted average": lambda: rule(metric="recall", average="weighted"),
@@ -68,6 +71,9 @@ RULES = {
     "bounded": lambda: replace(rule(), upper_bound=0.99),
     **{f"several classes: {name}": lambda name=name: rule(metric=name) for name in MULTICLASS},
 }
+
+RULES = {name: cache(make) for name, make in MADE.items()}
+"""Rules are tuned once: they are immutable."""
 
 
 # Saving
@@ -158,7 +164,7 @@ def test_a_function_is_saved_by_its_name(tmp_path):
     ],
 )
 def test_a_document_that_was_edited_is_refused(change, message, monkeypatch):
-    document = json.loads(json.dumps(rule().to_dict()))
+    document = json.loads(json.dumps(RULES["macro"]().to_dict()))
     change(document)
     with pytest.raises(ValueError, match=r"."):
         TopK.from_dict(document)
@@ -190,7 +196,7 @@ def test_a_document_of_costs_that_was_edited_is_refused(change, message, monkeyp
 
 
 def test_contradictory_parts_are_not_written(tmp_path):
-    found = rule()
+    found = RULES["macro"]()
     for wrong in (
         {"k": 0},
         {"a": found.a[:2]},
@@ -212,7 +218,7 @@ def test_contradictory_parts_are_not_written(tmp_path):
 
 
 def test_other_decisions_say_who_reads_them(tmp_path):
-    rule().save(tmp_path / "rule.json")
+    RULES["macro"]().save(tmp_path / "rule.json")
     for other in (Cut, MultilabelCut):
         with pytest.raises(ValueError, match=r"it holds a rule that predicts k labels a row: TopK\.load reads it"):
             other.load(tmp_path / "rule.json")
@@ -225,6 +231,41 @@ def test_weights_are_saved_whatever_their_rounding(seed):
     for confusion in (found.confusion, found.baseline.confusion):
         assert min(np.min(getattr(confusion, cell)) for cell in ("tp", "fp", "fn", "tn")) >= 0
     assert TopK.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_file_of_many_labels_grows_with_their_number(tmp_path):
+    labels, rows, random = 5000, 900, np.random.default_rng(0)
+    positives, predicted = random.integers(1, 20, labels), random.integers(0, 20, labels)
+
+    def counted():
+        tp = random.integers(0, np.minimum(positives, predicted) + 1)
+        fp = predicted - tp
+        return Confusion(tp, fp, positives - tp, rows - positives - fp)
+
+    objective = label_objective(get_metric("f1"), "macro", positives, rows)
+    after, before = counted(), counted()
+    names = tuple(f"tag {i}" for i in range(labels))
+    found = TopK(
+        labels=names,
+        k=5,
+        a=random.random(labels),
+        offsets=random.normal(size=labels),
+        value=objective.value(after.tp, predicted),
+        metric=get_metric("f1"),
+        average="macro",
+        per_label=objective.of_labels(after.tp, predicted),
+        confusion=after,
+        baseline=Baseline(objective.value(before.tp, predicted), before),
+        actions=names,
+        calibration=ScoreMap("beta", True, (1e-9, 1 - 1e-9), random.normal(size=(labels, 3))),
+        shrinkage=random.random(labels),
+        sample=Sample(rows=rows),
+    )
+    found.save(tmp_path / "rule.json")
+    assert TopK.load(tmp_path / "rule.json") == found
+    assert (tmp_path / "rule.json").stat().st_size < 600 * labels
+    assert len(str(found).splitlines()) == 7
+    assert len(found._repr_html_()) < 20_000
 
 
 # SQL
@@ -263,7 +304,7 @@ def hard_scores(found, random, rows=400):
 def affine(size, seed, zero=False):
     """A rule with any gains and offsets, dyadic for ties, or some gains of 0."""
     random = np.random.default_rng(seed)
-    base = tune_top_k(*classes(size=3), k=1)
+    base = RULES["macro"]()
     a, offsets = random.integers(1, 9, size) / 4, random.integers(-4, 5, size) / 8
     if seed % 2:
         a, offsets = random.random(size) + 0.1, random.normal(size=size)
@@ -365,7 +406,7 @@ def test_sql_of_costs_gives_the_actions_of_predict(name, calibrated):
 
 @pytest.mark.parametrize("dialect", ["duckdb", "ansi", "sqlite"])
 def test_a_missing_score_gives_no_class(dialect):
-    found = rule()
+    found = RULES["macro"]()
     scores = np.array([[0.5, None, 0.5], [None, None, None], [0.2, 0.3, 0.5]], dtype=object)
     if dialect == "sqlite":
         connection = sqlite3.connect(":memory:")
@@ -388,7 +429,7 @@ def test_classes_keep_their_type(name):
 
 
 def test_columns_are_called_like_the_classes_unless_they_are_named():
-    found = rule()
+    found = RULES["macro"]()
     assert found.to_sql() == found.to_sql(["a", "b", "c"])
     assert '"p_a"' in found.to_sql(["p_a", "p_b", "p_c"])
     with pytest.raises(ValueError, match="columns= must name a column for each of 3 labels, got 2"):
@@ -405,7 +446,7 @@ def test_sql_of_several_labels_is_refused_with_the_way_out():
 
 
 def test_classes_of_several_types_are_refused_in_sql():
-    found = replace(rule(), labels=("a", 2, "c"), actions=("a", 2, "c"))
+    found = replace(RULES["macro"](), labels=("a", 2, "c"), actions=("a", 2, "c"))
     with pytest.raises(
         ValueError, match=r"labels of the column of the result are of several types, text .* and number \(2\)"
     ):
@@ -452,7 +493,7 @@ def test_it_says_what_it_does_to_each_class():
 
 
 def test_it_says_what_is_known_of_the_optimum_and_of_the_scores():
-    found = replace(rule(), starts=4, agreed=3, upper_bound=math.nan)
+    found = replace(RULES["macro"](), starts=4, agreed=3, upper_bound=math.nan)
     assert "; found from 3 of 4 starts" in str(found)
     assert "no rule" not in str(found)
     assert "; no rule of this kind is better on these rows" in str(replace(found, upper_bound=found.value))
@@ -543,7 +584,7 @@ def test_changes_are_those_of_the_confusions():
 
 
 def test_labels_that_stay_as_they_are_are_said_so():
-    found = rule()
+    found = RULES["macro"]()
     same = replace(found, confusion=found.baseline.confusion)
     assert " of the rows, as before; f1 " in str(same)
     cells = found.confusion

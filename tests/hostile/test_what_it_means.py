@@ -105,7 +105,7 @@ class Negative:
 LEFT_OUT = LeftOut()
 SAME = Found("not looked at")
 NO_ROWS = Refused("error", "empty|no rows|holds no|one class or none")
-TWO_CLASSES = Refused("error", "two classes|binary|0 and 1")
+TWO_CLASSES = Refused("error", "two classes|knows the classes 0, 1|0 and 1")
 NO_POSITIVES = Refused("error: F1 is undefined", "undefined without rows of the positive class|one class or none")
 UNKNOWN = Refused("error; `surecut check` leaves it out", "not among the cut's")
 NO_SCORE = Negative("negative, or an error", 5, "no score|NaN in 1 of 8")

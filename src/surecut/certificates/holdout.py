@@ -92,13 +92,23 @@ def _of_clusters(evidence: Evidence, cells: ClusterCells, error: float) -> tuple
 
 
 def micro_limits(
-    metric: Metric, cells: ClusterCells, reference: Confusion, error: float, grouped: bool
+    metric: Metric,
+    cells: ClusterCells,
+    reference: Confusion,
+    error: float,
+    grouped: bool,
+    predicted: float | None = None,
 ) -> tuple[float, float]:
-    """Of all labels together, or of one; `reference` are the labels' confusions on other rows."""
+    """Of all labels together, or of one; `reference` are the labels' confusions on other rows.
+
+    `predicted` is how many labels of a cluster can be predicted, where that is known.
+    """
     pooled = cells.pooled()
     terms = terms_of(metric)
     if terms is None or len(terms) == 1 or grouped or cells.rows.ndim > 1:
-        return cluster_limits(metric, pooled, cells.largest, error)
+        only_predicted = terms is not None and not any(side[2:].any() for term in terms for side in term[1:])
+        largest = cells.largest if predicted is None or not only_predicted else predicted
+        return cluster_limits(metric, pooled, largest, error)
     from scipy import sparse
 
     shares = pooled / cells.labels

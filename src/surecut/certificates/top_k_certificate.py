@@ -65,7 +65,7 @@ class TopKCertificate(Certificate):
     Attributes
     ----------
     labels
-        The labels, or classes, of the rule.
+        The labels, or classes, that the rule can predict.
     recall
         Limits of the share of each label's rows that are predicted it. None for weights that say how much a row
         matters, of which no limits are known.
@@ -98,7 +98,7 @@ class TopKCertificate(Certificate):
 
     def __str__(self) -> str:
         lines = [_cost_sentence(self) if self.metric == MEAN_COST else sentence(self)]
-        if self.recall is not None and self.precision is not None:
+        if self.recall is not None and self.precision is not None and self.labels:
             lines.append(f"{confident(self)}, on new rows, all at once:")
             lines += [f"  {label}: {_shares(self, i)}" for i, label in enumerate(self.labels[:MOST])]
             if len(self.labels) > MOST:
@@ -143,7 +143,7 @@ def _shares(certificate: TopKCertificate, i: int) -> str:
 def _table(certificate: TopKCertificate) -> str:
     """The limits of each label as a table."""
     recall, precision = certificate.recall, certificate.precision
-    if recall is None or precision is None:
+    if recall is None or precision is None or not certificate.labels:
         return ""
     names = ("label", "rows", "recall", "at least", "predicted", "precision", "at least")
     head = "".join(f'<th style="{CELL};font-weight:normal;opacity:.75">{name}</th>' for name in names)
@@ -210,7 +210,7 @@ def top_k_certificate(
         exact=found.exact,
         assumptions=_assumptions(predicted, asked, found),
         note="" if rows.groups is None else unequal_note(predicted.cells.pooled().sum(axis=1), asked.error),
-        labels=rule.labels,
+        labels=tuple(rule.labels[i] for i in predicted.predictable.tolist()),
         recall=recall,
         precision=precision,
     )

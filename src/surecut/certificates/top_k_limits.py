@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.averages import undefined_labels
-from surecut.certificates.cells import ClusterCells
+from surecut.certificates.cells import ClusterCells, cells_of
 from surecut.certificates.clusters import (
     RECALL,
     bounded_mean_limits,
@@ -126,6 +126,12 @@ class RuleRows:
         truth = sparse.csr_array(self.truth)
         truth.eliminate_zeros()
         return truth.indices.astype(np.int64) if (np.diff(truth.indptr) == 1).all() else None
+
+    @property
+    def predictable(self) -> NDArray[np.intp]:
+        """The positions of the labels that are among the rule's actions."""
+        actions = set(self.rule.actions)
+        return np.flatnonzero([label in actions for label in self.rule.labels])
 
     @property
     def have_one_each(self) -> bool:
@@ -233,8 +239,11 @@ def _of_average(rows: RuleRows, metric: Any, average: str, error: float) -> Valu
     if is_bet:
         _require_no_order(rows)
         require_no_order(metric, rows.cells, rows.what)
-    limits = macro_limits if average == MACRO else micro_limits
-    return ValueLimits(limits(metric, rows.cells, rows.rule.confusion, error, grouped), is_bet=is_bet)
+    asked = metric, rows.cells, rows.rule.confusion, error, grouped
+    if average == MACRO:
+        return ValueLimits(macro_limits(*asked), is_bet=is_bet)
+    predicted = rows.rule.k * float(rows.cells.rows.max())
+    return ValueLimits(micro_limits(*asked, predicted), is_bet=is_bet)
 
 
 def _of_mean(rows: RuleRows, values: NDArray[np.float64], possible: NDArray[np.float64], error: float) -> ValueLimits:
@@ -274,7 +283,7 @@ def _of_weighted(rows: RuleRows, metric: Any, error: float) -> ValueLimits:
     if grouped:
         require_no_order(metric, rows.cells, rows.what)
     low, high = limits_of_each(metric, rows.cells, error / (2 * labels), grouped)
-    least, most = _shares(rows, PREVALENCE, error / (4 * labels))
+    least, most = _shares(rows, np.arange(labels), PREVALENCE, error / (4 * labels))
     return ValueLimits((_least_mean(low, least, most), -_least_mean(-high, least, most)), is_bet=grouped)
 
 
@@ -362,34 +371,29 @@ class LabelLimits:
 
 
 def limits_of_labels(rows: RuleRows, error: float) -> tuple[LabelLimits, LabelLimits]:
-    """Recall and precision of all labels at once: each of the 2m limits has its part of the error."""
-    found = []
+    """Recall and precision of all labels that can be predicted, at once: each of the 2m has its part of the error."""
+    labels, found = rows.predictable, []
     for share in (RECALL, PRECISION):
-        part, whole = (np.stack(_cells(rows.confusion)) * worth[:, None] for worth in share)
-        part, whole = part.sum(axis=0), whole.sum(axis=0)
+        part, whole = (cells_of(rows.confusion)[labels] @ counted for counted in share)
         value = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-        found.append(LabelLimits(whole, value, *_shares(rows, share, error / (2 * len(part)))))
+        found.append(LabelLimits(whole, value, *_shares(rows, labels, share, error / (2 * max(len(labels), 1)))))
     return found[0], found[1]
 
 
 def _shares(
-    rows: RuleRows, share: tuple[NDArray[np.float64], NDArray[np.float64]], each: float
+    rows: RuleRows, labels: NDArray[np.intp], share: tuple[NDArray[np.float64], NDArray[np.float64]], each: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Limits of a share of each label's rows: exact where rows are independent."""
-    if rows.groups is None:
-        part, whole = ((np.stack(_cells(rows.confusion)) * worth[:, None]).sum(axis=0) for worth in share)
+    """Limits of a share of some labels' rows: exact where rows are independent."""
+    if rows.groups is None or not len(labels):
+        part, whole = (cells_of(rows.confusion)[labels] @ counted for counted in share)
         low, high = share_limits(part, whole, each)
         return np.asarray(low), np.asarray(high)
     found = []
-    for counts in map(rows.cells.of_label, range(rows.cells.labels)):
+    for counts in map(rows.cells.of_label, labels.tolist()):
         has_rows = bool((counts @ share[1]).any())
         found.append(ratio_limits(counts, share, float(counts.sum(axis=1).max()), each) if has_rows else (0.0, 1.0))
     low, high = np.array(found).T
     return low, high
-
-
-def _cells(confusion: Confusion) -> tuple[Any, Any, Any, Any]:
-    return confusion.tp, confusion.fp, confusion.fn, confusion.tn
 
 
 def lacking_labels(rows: RuleRows) -> int:

@@ -7,44 +7,40 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GroupShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-    assert_all_finite,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, has_fit_parameter
 
 from surecut._inputs import as_scores, as_weights
 from surecut._labels import as_labels
 from surecut._matrices import is_sparse
 from surecut.classifier.outputs import (
     checked_indicators,
+    class_scores,
     is_multilabel,
     label_names,
     label_scores,
-    response,
+    positive_class,
+    positive_scores,
     takes_many_labels,
+    two_class_scores,
 )
-from surecut.classifier.stratification import MultilabelSplit
+from surecut.classifier.splits import Splits, check_split, splitter_of
+from surecut.classifier.targets import checked_target, one_hot, refuse_threshold_options, require_classes
 from surecut.constraints import ConstraintLike, parse_constraints
 from surecut.core.tally import tally_rows
 from surecut.decisions.multilabel import MultilabelCut
+from surecut.decisions.top_k import TopK, named
 from surecut.metrics import Metric, get_metric
 from surecut.overlap import TRAINING, RowSample, positions, sampled_labels
 from surecut.positive_class import warn_of_assumed_positive
@@ -57,40 +53,36 @@ from surecut.tuning.labels import tune_labels, tune_thresholds
 from surecut.tuning.request import Request
 from surecut.tuning.resampling import Folds
 from surecut.tuning.shrinkage import check_shrinkage
+from surecut.tuning.top_k import tune_rules
+from surecut.tuning.top_k_request import Costs, TopKRequest
+from surecut.tuning.validation_rows import validation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from surecut.confusion import Confusion
     from surecut.core.candidates import Hull
     from surecut.core.tally import ScoreTally
     from surecut.decisions.cut import Cut
     from surecut.tuning.request import MetricLike
+    from surecut.tuning.top_k_request import CostsLike
 
+    ScoresOf = Callable[[Any, Any], NDArray[Any]]  # of a model, for some rows
 
 CERTIFYING_SHARE = 3 / 4
 """Of the rows that are kept from training: a threshold needs few rows to be found, a narrow promise needs many."""
 
 
-class _Splits(NamedTuple):
-    """Which rows train and which tune, and whether the model is trained again on all rows.
+OF_CUTS = ("cut_", "best_threshold_", "thresholds_", "hull_", "certificate_")
+"""Attributes that a classifier of three and more classes lacks."""
 
-    Where a model was fitted before, no rows train (None), and all tune (a slice).
-    """
 
-    splits: list[tuple[Any, Any]]
-    refit: bool
+class _ValidationRows(NamedTuple):
+    """The rows that tune a rule of several classes: it can be tuned again for another metric."""
 
-    @property
-    def held_out(self) -> Any:
-        """The rows that tune, of all splits."""
-        if self.splits[0][0] is None:
-            return slice(None)
-        return np.concatenate([tune for _, tune in self.splits])
-
-    def trained_on(self, rows: int) -> NDArray[np.intp] | None:
-        """Some of the rows that trained the model that predicts; None where it was fitted before."""
-        trained = np.arange(rows) if self.refit else self.splits[0][0]
-        return None if trained is None else trained[positions(len(trained))]
+    truth: NDArray[Any]
+    scores: NDArray[Any]
+    weight: NDArray[np.float64] | None
 
 
 def _inner_has(method: str) -> Any:
@@ -104,7 +96,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     """A classifier whose scores are cut where a metric is best.
 
     Step 1 trains `estimator`, preferably by a proper loss (logistic regression, boosting, a calibrated model). Step 2
-    tunes the threshold of its scores for `metric`, exactly, on rows that step 1 did not train on.
+    tunes the threshold of its scores for `metric`, exactly, on rows that step 1 did not train on. Where the target has
+    three and more classes it tunes the rule of `tune_top_k` with ``k=1``, which predicts the class with the largest
+    a·score + b; where it has a column per label, a threshold for each.
 
     Parameters
     ----------
@@ -113,8 +107,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     metric
         A name, a metric, a scikit-learn scorer, or a function of a `Confusion`.
     average
+        For three and more classes: ``"macro"``, ``"weighted"``, ``"micro"`` or ``"multiclass"``, as in `tune_top_k`.
+        None is the macro average, and for accuracy, balanced_accuracy, gmean, kappa and mcc the metric of all classes.
         For targets with a column per label: ``"macro"`` (so if it is None), ``"micro"`` or ``"samples"``, as in
         `tune_thresholds`. The estimator must take such targets: `OneVsRestClassifier(...)`, trees, `MLPClassifier`.
+    costs, reject_cost
+        Instead of metric and average, for two and more classes: what a prediction costs, and what it costs to predict
+        nothing, as in `tune_top_k`.
     cv
         Which rows tune.
 
@@ -130,7 +129,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         For tuning rows with few positives, rare labels above all: ``"auto"``, or a number, as in `tune_thresholds`.
     stable
         Whether the cut is for new rows, as in `tune_threshold`, and not the best one of the tuning rows. Where several
-        folds tune, whole folds are resampled, since each has a model of its own.
+        folds tune, whole folds are resampled, since each has a model of its own. For three and more classes it is that
+        of `tune_top_k`.
     constraint
         Conditions on the cut, as in `tune_threshold`.
     confidence
@@ -147,8 +147,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     zero_division
         What a row is worth in the samples average where the metric is 0/0, as in `tune_thresholds`.
     pos_label
-        The class that counts as positive: `classes_[1]` unless said otherwise. With labels other than {0, 1}, {−1, 1}
-        and booleans, and a metric that depends on which class is positive, a `PositiveClassWarning` then names it.
+        The class of two that counts as positive: `classes_[1]` unless said otherwise. With labels other than {0, 1},
+        {−1, 1} and booleans, and a metric that depends on which class is positive, a `PositiveClassWarning` then names
+        it.
     response_method
         ``"predict_proba"``, ``"decision_function"``, or ``"auto"``, the first of them that the estimator has.
     n_jobs
@@ -162,6 +163,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ----------
     cut_ : Cut or MultilabelCut
         The cut, with its value and confusion on the tuning rows.
+    top_k_ : TopK
+        For three and more classes, and with `costs`: the rule, which has no `cut_`, `best_threshold_` or `hull_`. The
+        classifier keeps the tuning rows' scores, labels and weights for `retarget`, also where it is pickled.
     best_threshold_, best_score_ : float
         The cut's threshold and value; with many labels the thresholds are in `thresholds_`.
     certificate_ : Certificate
@@ -185,8 +189,17 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     True
     >>> model.retarget("f0.5").best_threshold_ > model.best_threshold_
     True
+
+    Three classes:
+
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = PlugInClassifier(make_pipeline(StandardScaler(), LogisticRegression()), metric="f1").fit(X, y)
+    >>> model.top_k_.average, model.best_score_ >= model.top_k_.baseline.value
+    ('macro', True)
     """
 
+    _validation: _ValidationRows
     _hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]  # or what computes it
 
     def __init__(
@@ -195,6 +208,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         *,
         metric: MetricLike = "f1",
         average: str | None = None,
+        costs: CostsLike | None = None,
+        reject_cost: ArrayLike | None = None,
         cv: Any = 5,
         refit: bool | str = "auto",
         weights: str | None = None,
@@ -212,6 +227,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.estimator = estimator
         self.metric = metric
         self.average = average
+        self.costs = costs
+        self.reject_cost = reject_cost
         self.cv = cv
         self.refit = refit
         self.prior = prior
@@ -232,7 +249,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Parameters
         ----------
         X, y
-            Training data of two classes, or with a column of 0 and 1 per label.
+            Training data of two or more classes, or with a column of 0 and 1 per label.
         sample_weight
             Weights of the rows in both steps. A pipeline gets them at its last step; an estimator that takes none is
             trained without, with a warning.
@@ -240,13 +257,23 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             Further parameters for the estimator and the splitter, by scikit-learn's metadata routing.
         """
         _raise_for_params(params, self, None)
-        metric = get_metric(self.metric)
         if is_multilabel(y, self.average):
-            return self._fit_labels(X, y, metric, sample_weight, params)
-        if self.average is not None:
-            raise ValueError(f"average={self.average!r} is for targets with a column per label, but y is one column")
+            return self._fit_labels(X, y, get_metric(self.metric), sample_weight, params)
         X, y = indexable(X, y)
-        y, classes, share = _checked_target(y)
+        y, classes, share = checked_target(y)
+        if self._is_prefit:  # some of the model's classes may be so rare that no row has them
+            known = np.asarray(getattr(self.estimator, "classes_", classes))
+            if max(len(known), len(classes)) > 2:
+                require_classes(classes, known, "the model")
+                classes = known
+        if len(classes) > 2 or self._has_costs:
+            return self._fit_classes(X, y, classes, sample_weight, params)
+        if self.average is not None:
+            raise ValueError(
+                f"average={self.average!r} is for three and more classes, and for targets with a column per label, but "
+                "y is one column of two classes"
+            )
+        metric = get_metric(self.metric)
         if self.pos_label is None:
             warn_of_assumed_positive(classes, share, self._metrics(metric))
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
@@ -256,16 +283,12 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._check_promise(weights, groups)
         plan = self._plan(X, y, routed.splitter.split, groups)
 
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_score)(
-                self.estimator, X, y, train, tune, routed.estimator.fit, self.response_method, self.pos_label
-            )
-            for train, tune in plan.splits
-        )
-        self._set_estimator(results[0][0], X, y, routed, plan)
+        scores_of = functools.partial(two_class_scores, response_method=self.response_method, pos_label=self.pos_label)
+        model, scores = self._trained(X, y, routed, plan, scores_of)
+        self._set_estimator(model, X, y, routed, plan)
 
         # Copies: the hull is made later, and the caller may write to its arrays, or the model to its own, before that.
-        scores = as_scores(np.concatenate([scores for _, scores in results]))
+        scores = as_scores(scores)
         is_positive = y == self._positive()
         held_out = plan.held_out
         truth = is_positive[held_out]
@@ -306,6 +329,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _fit_labels(self, X: Any, y: Any, metric: Metric, sample_weight: Any, params: dict[str, Any]) -> Self:
         """The two steps for a target with a column per label."""
+        if self._has_costs:
+            raise ValueError("costs= and reject_cost= are for rows of one class each, but y has a column per label")
         average = "macro" if self.average is None else self.average
         asked: dict[str, Any] = {
             "constraint": self.constraint,
@@ -322,21 +347,10 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         routed = self._routed(params, sample_weight)
         plan = self._plan(X, y, routed.splitter.split)
-        results = list(
-            shown(
-                Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                    delayed(_fit_and_score_labels)(
-                        self.estimator, X, y, train, tune, routed.estimator.fit, self.response_method
-                    )
-                    for train, tune in plan.splits
-                ),
-                "training",
-                len(plan.splits),
-            )
-        )
-        self._set_estimator(results[0][0], X, y, routed, plan)
+        scores_of = functools.partial(label_scores, response_method=self.response_method, labels=y.shape[1])
+        model, scores = self._trained(X, y, routed, plan, scores_of, progress=None)
+        self._set_estimator(model, X, y, routed, plan)
         # Copies, as for one label.
-        scores = np.concatenate([scores for _, scores in results])
         held_out = plan.held_out
         truth, held_weights = y[held_out], None if weights is None else np.array(weights[held_out])
         truth = truth.toarray() if is_sparse(truth) else np.array(truth)
@@ -348,12 +362,76 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             folds = self._folds(plan, scores, truth, held_weights) if self.stable else None
             (cut,) = tune_labels(label_source(truth, scores, held_weights), request, names, folds)
         self.sparse_output_ = is_sparse(y)
-        seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut))
+        seen = (*cut.seen, *self._labels_trained_on(X, y, plan, cut.confusion, scores_of))
         cut = cut.with_sample(out_of_fold=plan.refit, seen=seen)
         self._set_cut(cut, functools.partial(LabelHulls.of, truth, scores, held_weights, names))
         return self
 
-    def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: _Splits) -> None:
+    def _fit_classes(
+        self, X: Any, y: NDArray[Any], classes: NDArray[Any], sample_weight: Any, params: dict[str, Any]
+    ) -> Self:
+        """The two steps for a column of three and more classes, or of any number of them with costs."""
+        request = self._request_of_classes(classes)
+        weights = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
+        routed = self._routed(params, sample_weight)
+        plan = self._plan(X, y, routed.splitter.split)
+        scores_of = functools.partial(class_scores, response_method=self.response_method, classes=classes)
+        model, scores = self._trained(X, y, routed, plan, scores_of, progress=None)
+        self._set_estimator(model, X, y, routed, plan)
+        require_classes(classes, self.classes_, "the model that predicts")
+        if self.classes_.tolist() != classes.tolist():
+            raise ValueError(f"the classes_ of {type(model).__name__} must be sorted, got {self.classes_.tolist()}")
+        # Copies, as for one label.
+        held_out = plan.held_out
+        rows = _ValidationRows(np.array(y[held_out]), scores, None if weights is None else np.array(weights[held_out]))
+        rule = self._rule_of(rows, request)
+        trained_on = self._labels_trained_on(X, one_hot(y, classes), plan, rule.confusion, scores_of)
+        seen = (*rule.sample.seen, *trained_on)
+        self._set_rule(rule.with_sample(out_of_fold=plan.refit, seen=seen), rows)
+        return self
+
+    def _request_of_classes(self, classes: NDArray[Any]) -> TopKRequest:
+        """What is asked of a rule of several classes, validated."""
+        refuse_threshold_options(self.get_params(deep=False), len(classes))
+        if isinstance(self.metric, list | tuple):
+            get_metric(self.metric)  # which refuses lists: a classifier has one rule
+        return TopKRequest.of(
+            self.metric,
+            k=1,
+            average=self.average,
+            multiclass=True,
+            shrinkage=self.shrinkage,
+            stable=self.stable,
+            missing="error",
+            random_state=self._seed(),
+            costs=Costs.of(self.costs, self.reject_cost, classes.tolist()),
+        )
+
+    def _rule_of(self, rows: _ValidationRows, request: TopKRequest) -> TopK:
+        """The rule of several classes that is best on some rows."""
+        truth, scores, weight = rows
+        asked = validation_rows(truth, scores, 1, sample_weight=weight, classes=self.classes_.tolist())
+        rule: TopK = tune_rules(asked, request)
+        return rule
+
+    def _trained(
+        self,
+        X: Any,
+        y: Any,
+        routed: Bunch,
+        plan: Splits,
+        scores_of: ScoresOf,
+        progress: bool | None = False,
+    ) -> tuple[Any, NDArray[Any]]:
+        """The model of the first split, and the scores of the rows that tune, of all splits."""
+        trained = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(_fit_and_score)(self.estimator, X, y, train, tune, routed.estimator.fit, scores_of)
+            for train, tune in plan.splits
+        )
+        results = list(shown(trained, "training", len(plan.splits), progress=progress))
+        return results[0][0], np.concatenate([scores for _, scores in results])
+
+    def _set_estimator(self, model: Any, X: Any, y: Any, routed: Bunch, plan: Splits) -> None:
         """The model that predicts: the one that was tuned, or one trained on all rows."""
         if plan.refit:
             model = clone(self.estimator).fit(X, y, **_check_method_params(X, routed.estimator.fit))
@@ -367,21 +445,24 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """The metric and the quantities of the constraints."""
         return [metric, *(constraint.quantity for constraint in parse_constraints(self.constraint))]
 
-    def _trained_on(self, X: Any, is_positive: NDArray[np.bool_], plan: _Splits) -> tuple[RowSample, ...]:
+    def _trained_on(self, X: Any, is_positive: NDArray[np.bool_], plan: Splits) -> tuple[RowSample, ...]:
         """Some of the rows that trained the model, with its scores: it must not be certified on them."""
         rows = plan.trained_on(len(is_positive))
         if rows is None:
             return ()
-        scores = _positive_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, self._positive())
+        scores = positive_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, self._positive())
         return (RowSample.of_rows(scores, is_positive[rows], TRAINING),)
 
-    def _labels_trained_on(self, X: Any, y: Any, plan: _Splits, cut: MultilabelCut) -> tuple[RowSample, ...]:
+    def _labels_trained_on(
+        self, X: Any, y: Any, plan: Splits, tuned: Confusion, scores_of: ScoresOf
+    ) -> tuple[RowSample, ...]:
+        """The same of many labels, for those of which most validation rows were there."""
         rows = plan.trained_on(y.shape[0])
         if rows is None:
             return ()
-        labels, size = sampled_labels(np.asarray(cut.confusion.positives), np.asarray(cut.confusion.negatives))
+        labels, size = sampled_labels(np.asarray(tuned.positives), np.asarray(tuned.negatives))
         rows = rows[positions(len(rows), size)]
-        scores = label_scores(self.estimator_, _safe_indexing(X, rows), self.response_method, len(cut))
+        scores = scores_of(self.estimator_, _safe_indexing(X, rows))
         truth = y[rows].toarray() if is_sparse(y) else y[rows]
         parts = {label: RowSample.of_rows(scores[:, label], truth[:, label] != 0) for label in labels.tolist()}
         return (replace(RowSample.of_labels(parts), role=TRAINING),)
@@ -446,7 +527,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return int(check_random_state(self.random_state).randint(2**31)) if self.stable else 0
 
     def _folds(
-        self, plan: _Splits, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None
+        self, plan: Splits, scores: NDArray[Any], truth: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> Folds | None:
         """Which model has given each score, where there are several."""
         if len(plan.splits) < 2:
@@ -457,13 +538,29 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         many = scores.reshape(len(truth), -1)[present], truth.reshape(len(truth), -1)[present] != 0
         return Folds(*many, fold)
 
-    def retarget(self, metric: MetricLike, average: str | None = None) -> PlugInClassifier:
-        """A fitted copy for another metric (and average), from the stored hulls: neither data nor model are touched.
+    def retarget(
+        self,
+        metric: MetricLike | None = None,
+        average: str | None = None,
+        *,
+        costs: CostsLike | None = None,
+        reject_cost: ArrayLike | None = None,
+    ) -> PlugInClassifier:
+        """A fitted copy for another metric (and average), or for costs; neither data nor model are touched.
 
-        Works for every linear-fractional metric and for MCC, whose best cuts are vertices of the hull; for the averages
-        macro and micro.
+        Of two classes, and of many labels, the cut comes from the stored hulls: so it does for every linear-fractional
+        metric and for MCC, whose best cuts are vertices of the hull, and for the averages macro and micro. Of three and
+        more classes the rule is tuned again on the stored scores, for anything that `fit` takes.
         """
-        check_is_fitted(self, "cut_")
+        check_is_fitted(self, "best_score_")
+        if (metric is None) == (costs is None and reject_cost is None):
+            raise ValueError("retarget needs a metric, or costs: give one of them")
+        if hasattr(self, "top_k_"):
+            return self._retarget_classes(metric, average, costs, reject_cost)
+        if metric is None:
+            raise ValueError(
+                "a cut has no costs: set costs= and fit again, or pass a metric such as utility(fp=-2, fn=-9)"
+            )
         if self.constraint is not None:
             raise ValueError("a constrained cut need not lie on the stored hull: set the metric and fit again")
         if self.confidence is not None:
@@ -489,12 +586,30 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         other._set_cut(cut, self.hull_)
         return other
 
+    def _retarget_classes(self, metric: Any, average: str | None, costs: Any, reject_cost: Any) -> PlugInClassifier:
+        if metric is not None and len(self.classes_) == 2:
+            raise ValueError("two classes without costs have a cut: set costs=None, reject_cost=None and fit again")
+        other = copy.copy(self)
+        other.costs, other.reject_cost = costs, reject_cost
+        if metric is None:
+            other.metric, other.average = "f1", average  # which costs stand instead of
+        else:
+            other.metric, other.average = metric, self.average if average is None else average
+        rule = other._rule_of(self._validation, other._request_of_classes(self.classes_))
+        before = self.top_k_.sample
+        rule = rule.with_sample(out_of_fold=before.out_of_fold, seen=before.seen)
+        other._set_rule(rule, self._validation)
+        return other
+
     def predict(self, X: Any) -> Any:
         """The positive class where the score reaches the threshold, the other class elsewhere.
 
-        With many labels: 1 where a label's score reaches its threshold, 0 elsewhere; sparse if `y` was.
+        With three and more classes: the one with the largest a·score + b; with costs an action. With many labels: 1
+        where a label's score reaches its threshold, 0 elsewhere; sparse if `y` was.
         """
-        check_is_fitted(self, "cut_")
+        check_is_fitted(self, "best_score_")
+        if hasattr(self, "top_k_"):
+            return self._predicted_actions(X)
         predicted = self.cut_.predict(self._scores(X))
         if isinstance(self.cut_, MultilabelCut):
             return csr_array(predicted, dtype=np.int64) if self.sparse_output_ else predicted.astype(np.int64)
@@ -502,14 +617,27 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         (other,) = (label for label in self.classes_ if label != positive)
         return np.asarray(np.where(predicted, positive, other), dtype=self.classes_.dtype)
 
+    def _predicted_actions(self, X: Any) -> NDArray[Any]:
+        # A row whose scores are all −inf has no label, and gets the first class, as by numpy.argmax.
+        positions = np.maximum(self.top_k_.predict(self._scores(X), as_="positions")[:, 0], 0)
+        if self.top_k_.actions == self.top_k_.labels:
+            return np.asarray(self.classes_[positions])
+        return np.asarray(named(self.top_k_.actions)[positions])
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score minus threshold, above zero exactly where `predict` gives `classes_[1]`, or the label.
 
         It ranks rows as the model does, and is finite where scores are. A score that equals the threshold, which is
         accepted, gives the smallest positive float. Where the cut predicts nothing, it is s − 1 for scores s < 0 and
         −1/(1 + s) for others, which are all negative; where the cut is −inf and predicts everything, the mirror image.
+
+        With three and more classes: a·score + b of each class, and with costs the gain of each action, of which
+        `predict` gives the largest.
         """
-        check_is_fitted(self, "cut_")
+        check_is_fitted(self, "best_score_")
+        if hasattr(self, "top_k_"):
+            gain = self.top_k_.gain_of(self.top_k_.matrix_of(self._scores(X)))
+            return gain[:, 1] - gain[:, 0] if gain.shape[1] == len(self.classes_) == 2 else gain
         many = isinstance(self.cut_, MultilabelCut)
         scores = self._scores(X).astype(np.float64)
         distance = _distances(scores, self.cut_.thresholds if many else self.cut_.threshold)
@@ -518,13 +646,13 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Any:
         """The model's own probabilities: the cut does not change them."""
-        check_is_fitted(self, "cut_")
+        check_is_fitted(self, "best_score_")
         return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("predict_log_proba"))  # type: ignore[untyped-decorator]  # as above
     def predict_log_proba(self, X: Any) -> Any:
         """The model's own log-probabilities."""
-        check_is_fitted(self, "cut_")
+        check_is_fitted(self, "best_score_")
         return self.estimator_.predict_log_proba(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -537,8 +665,8 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         inner = get_tags(self.estimator)
+        tags.classifier_tags.multi_class = inner.classifier_tags is not None and inner.classifier_tags.multi_class
         tags.classifier_tags.multi_label = inner.classifier_tags is not None and inner.classifier_tags.multi_label
         for name in ("sparse", "allow_nan", "positive_only"):
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
@@ -560,7 +688,32 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             self.hull_  # noqa: B018  # computes it
         return super().__getstate__()
 
+    if not TYPE_CHECKING:  # which would take every attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Say where a fitted classifier lacks an attribute which other targets have."""
+            if name in OF_CUTS and "top_k_" in vars(self):
+                raise AttributeError(
+                    f"a rule of {len(self.classes_)} classes has no {name}: it is top_k_, and has a number a and an "
+                    "offset for each class"
+                )
+            if name == "top_k_" and "cut_" in vars(self):
+                raise AttributeError("top_k_ is for three and more classes, and for costs: this classifier has cut_")
+            return object.__getattribute__(self, name)  # which raises
+
+    def _set_rule(self, rule: TopK, rows: _ValidationRows) -> None:
+        self._forget("_hull", *OF_CUTS)
+        self.top_k_ = rule
+        self._validation = rows
+        self.best_score_ = rule.value
+
+    def _forget(self, *names: str) -> None:
+        """Remove what an earlier fit, on another kind of target, has left."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
     def _set_cut(self, cut: Cut | MultilabelCut, hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]) -> None:
+        self._forget("top_k_", "_validation")
         self.cut_: Any = cut
         self._hull = hull
         self.best_score_ = cut.value
@@ -570,12 +723,22 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             self.best_threshold_ = cut.threshold
 
     def _positive(self) -> Any:
-        return self.classes_[1] if self.pos_label is None else _position_checked(self.pos_label, self.classes_)
+        return positive_class(self.pos_label, self.classes_)
+
+    @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+
+    @property
+    def _has_costs(self) -> bool:
+        return self.costs is not None or self.reject_cost is not None
 
     def _scores(self, X: Any) -> NDArray[Any]:
+        if hasattr(self, "top_k_"):
+            return class_scores(self.estimator_, X, self.response_method, self.classes_)
         if isinstance(self.cut_, MultilabelCut):
             return label_scores(self.estimator_, X, self.response_method, len(self.cut_))
-        return _positive_scores(self.estimator_, X, self.response_method, self._positive())
+        return positive_scores(self.estimator_, X, self.response_method, self._positive())
 
     def _routed(self, params: dict[str, Any], sample_weight: Any) -> Bunch:
         """What goes where: by metadata routing if it is enabled, else only weights, to whoever takes them."""
@@ -591,16 +754,16 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             routed.estimator.fit = {name: sample_weight}
         return routed
 
-    def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> _Splits:
+    def _plan(self, X: Any, y: Any, split_params: dict[str, Any], groups: NDArray[Any] | None = None) -> Splits:
         if self.refit not in (True, False, "auto"):
             raise ValueError(f"refit must be True, False or 'auto', got {self.refit!r}")
         if isinstance(self.cv, str) and self.cv != "prefit":
             raise ValueError(f"cv must be a number, a share, a splitter, splits or 'prefit', got {self.cv!r}")
-        if isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator):
+        if self._is_prefit:
             if self.refit is True:
                 raise ValueError("a model that is fitted already is not fitted again: leave refit at 'auto'")
             check_is_fitted(self.estimator)
-            return _Splits([(None, slice(None))], refit=False)
+            return Splits([(None, slice(None))], refit=False)
         everything = np.arange(_num_samples(X))
         splits = [
             (everything[train], everything[tune]) for train, tune in self._splitter(y).split(X, y, **split_params)
@@ -616,76 +779,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 "model that predicts is trained on all rows: pass a share such as cv=1/3, or cv='prefit'"
             )
         for train, tune in splits:
-            _check_split(train, tune, groups, self.confidence is not None)
-        return _Splits(splits, refit=several if self.refit == "auto" else bool(self.refit))
+            check_split(train, tune, groups, self.confidence is not None)
+        return Splits(splits, refit=several if self.refit == "auto" else bool(self.refit))
 
     def _splitter(self, y: Any) -> Any:
-        if isinstance(self.cv, bool):
-            raise ValueError(f"cv must be a number, a share, a splitter, splits or 'prefit', got {self.cv!r}")
-        if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
-            if not 0 < float(self.cv) < 1:
-                raise ValueError(f"a share of rows for tuning must fulfil 0 < cv < 1, got {self.cv}")
-            if y.ndim == 2:
-                return MultilabelSplit.holding_out(float(self.cv), self.random_state)
-            return StratifiedShuffleSplit(n_splits=1, test_size=float(self.cv), random_state=self.random_state)
-        if isinstance(self.cv, Integral):
-            if self.cv < 2:
-                raise ValueError(f"a number of folds must be at least 2, got {self.cv}")
-            if y.ndim == 2:
-                return MultilabelSplit.into_folds(int(self.cv), self.random_state)
-            return StratifiedKFold(int(self.cv))
-        return check_cv(self.cv, y=y, classifier=True)
-
-
-def _check_split(train: NDArray[Any], tune: NDArray[Any], groups: NDArray[Any] | None, certifies: bool) -> None:
-    """Raise where rows tune a cut of a model that they trained or, where they certify, are not there just once."""
-    if len(shared := np.intersect1d(train, tune)):
-        raise ValueError(
-            f"cv gives a split in which {len(shared):,} rows, such as row {shared[0]}, both train the model and tune "
-            "its cut: a model's scores of its own training rows are too good; give splits whose two parts are disjoint"
-        )
-    if not certifies:
-        return
-    rows, times = np.unique(tune, return_counts=True)
-    if (times > 1).any():
-        raise ValueError(
-            f"confidence= counts independent rows, and cv gives row {rows[times.argmax()]} {times.max()} times among "
-            "those that tune: give each row once, and how often it is there by sample_weight and weights='counts'"
-        )
-    if groups is not None and len(shared := np.intersect1d(groups[train], groups[tune])):
-        raise ValueError(
-            f"confidence= needs groups that the model was not trained on, and {len(shared):,} groups have rows on both "
-            "sides of the split: use a splitter that keeps groups whole, such as GroupShuffleSplit"
-        )
-
-
-def _checked_target(y: Any) -> tuple[NDArray[Any], NDArray[Any], float]:
-    """A target of two classes, these classes, and the share of the second one."""
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y")
-    if (found := _two_whole_numbers(y)) is not None:
-        return y, *found
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind != "binary":
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. For several classes tune each "
-            "against the rest: OneVsRestClassifier(PlugInClassifier(estimator))"
-        )
-    classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        raise ValueError(f"a cut needs rows of two classes, but y holds one class or none: {classes.tolist()}")
-    return np.asarray(y), classes, counts[1] / len(y)
-
-
-def _two_whole_numbers(y: NDArray[Any]) -> tuple[NDArray[Any], float] | None:
-    """The classes and the share of the second one, if they are two whole numbers, as most are: without a sort."""
-    if y.dtype.kind not in "biuf" or not len(y):
-        return None
-    classes = np.array([y.min(), y.max()])
-    low, high = (np.count_nonzero(y == one) for one in classes)
-    is_known = low + high == len(y) and classes[0] < classes[1] and (classes == np.rint(classes)).all()
-    return (classes, high / len(y)) if is_known else None
+        return splitter_of(self.cv, y, self.random_state)
 
 
 def _hull_of(
@@ -697,43 +795,23 @@ def _hull_of(
 
 
 def _fit_and_score(
-    estimator: Any, X: Any, y: Any, train: Any, tune: Any, fit_params: Any, response_method: str, pos_label: Any
+    estimator: Any, X: Any, y: Any, train: Any, tune: Any, fit_params: Any, scores_of: ScoresOf
 ) -> tuple[Any, NDArray[Any]]:
     """The model of one split, and its scores for the rows that tune."""
-    if train is None:
-        model = estimator
-    else:
-        params = _check_method_params(X, fit_params, indices=train)
-        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
-    if not hasattr(model, "classes_"):
-        raise ValueError(f"{type(model).__name__} is not a classifier: it has no classes_")
-    if len(model.classes_) != 2:
-        raise ValueError(
-            f"the model knows the classes {model.classes_.tolist()}, but it must know two: "
-            "a split without rows of both classes cannot train"
-        )
-    positive = model.classes_[1] if pos_label is None else _position_checked(pos_label, model.classes_)
-    return model, _positive_scores(model, _rows_of(X, train, tune), response_method, positive)
-
-
-def _fit_and_score_labels(
-    estimator: Any, X: Any, y: Any, train: Any, tune: Any, fit_params: Any, response_method: str
-) -> tuple[Any, NDArray[Any]]:
-    """The model of one split, and its scores for the rows that tune, one column per label."""
     model = estimator
     if train is not None:
         params = _check_method_params(X, fit_params, indices=train)
         try:
             model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
         except ValueError as error:
-            if takes_many_labels(estimator):
+            if y.ndim == 1 or takes_many_labels(estimator):
                 raise
             name = type(estimator).__name__
             raise ValueError(
                 f"{name} takes one label at a time ({error}): wrap it, OneVsRestClassifier({name}()) or "
                 f"MultiOutputClassifier({name}())"
             ) from error
-    return model, label_scores(model, _rows_of(X, train, tune), response_method, y.shape[1])
+    return model, scores_of(model, _rows_of(X, train, tune))
 
 
 def _rows_of(X: Any, train: Any, tune: Any) -> Any:
@@ -753,22 +831,6 @@ def _distances(scores: NDArray[np.float64], thresholds: Any) -> NDArray[np.float
     distance = np.where(scores == threshold, least, distance)
     distance = np.where(threshold == np.inf, np.minimum(above_all, -least), distance)
     return np.asarray(np.where(threshold == -np.inf, np.maximum(below_all, least), distance))
-
-
-def _position_checked(pos_label: Any, classes: NDArray[Any]) -> Any:
-    if pos_label not in classes.tolist():
-        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}")
-    return pos_label
-
-
-def _positive_scores(model: Any, X: Any, response_method: str, positive: Any) -> NDArray[Any]:
-    """The model's score for the positive class."""
-    method = response(model, response_method)
-    scores = np.asarray(getattr(model, method)(X))
-    is_second = positive == model.classes_[1]
-    if method == "predict_proba":
-        return scores[:, 1 if is_second else 0]
-    return scores if is_second else -scores
 
 
 def _weight_parameter(estimator: Any) -> str | None:

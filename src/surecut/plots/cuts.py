@@ -356,5 +356,10 @@ def _of_estimator(
         tuned = PlugInClassifier(
             estimator, metric=metric or "f1", cv="prefit", pos_label=pos_label, response_method=response_method
         ).fit(X, y, sample_weight=sample_weight)
+    if hasattr(tuned, "top_k_"):
+        raise ValueError(
+            f"a threshold is for one class, and this is a rule of {len(tuned.classes_)}: for a class c against the "
+            "others draw from_predictions(y == c, scores[:, c])"
+        )
     is_positive = np.asarray(y) == tuned._positive()
     return _tally_for(tuned.cut_, is_positive, tuned._scores(X), sample_weight, None), tuned.cut_

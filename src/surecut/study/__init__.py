@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from surecut.study.experiment import Experiment
 
-NAMES = ("discrete", "logistic-model", "binary-benchmarks", "multilabel-benchmarks", "alternatives")
-"""The experiments, in the order of the paper. Each is the file of that name in this folder."""
+NAMES = ("discrete", "logistic-model", "binary-benchmarks", "multilabel-benchmarks", "alternatives", "classes")
+"""The experiments, in the order of the paper, then our own. Each is the file of that name in this folder."""
 
 SCALES = ("smoke", "quick", "paper")
 """How much is run: seconds, minutes, the paper's own sizes."""

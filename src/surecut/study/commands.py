@@ -43,7 +43,7 @@ def list_experiments() -> None:
         for name in NAMES:
             experiment = get_experiment(name)
             cells = ", ".join(f"{scale} {len(experiment.cells(scale)):,}" for scale in SCALES)
-            where = f"paper: {experiment.section}; cells: {cells}"
+            where = f"{f'paper: {experiment.section}' if experiment.section else 'not in the paper'}; cells: {cells}"
             typer.echo("\n    ".join((name, *textwrap.wrap(experiment.title, 76), where)))
 
 

@@ -24,12 +24,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper.
+    """One experiment of the paper, or one of ours beside them.
 
     Attributes
     ----------
     name, title, section
-        What it is called here, what it is, and where the paper has it.
+        What it is called here, what it is, and where the paper has it: empty where it has not.
     cells
         From a scale to the cells that it runs.
     run

@@ -55,6 +55,16 @@ def _linear(model: Any, X: Any, y: Any, sample_weight: Any) -> Scorer:
     return Scorer(model.decision_function, np.ravel(model.coef_), converged)
 
 
+def class_probabilities(X: Any, y: Any) -> Callable[[Any], NDArray[np.float64]]:
+    """Probabilities of several classes, of one model that minimises their log loss, ℓ₂-regularised."""
+    from sklearn.linear_model import LogisticRegression
+
+    score: Callable[[Any], NDArray[np.float64]] = (
+        LogisticRegression(C=C, max_iter=LABEL_ITERATIONS).fit(X, y).predict_proba
+    )
+    return score
+
+
 BINARY: dict[str, Callable[..., Scorer]] = {"LR": logistic_regression, "SVM": support_vector_machine}
 """The paper's two learners, by its names."""
 

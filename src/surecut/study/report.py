@@ -21,7 +21,7 @@ TITLE = "The paper's experiments, run again"
 INTRODUCTION = (
     "Each claim of Section 6 of Kotłowski and Dembczyński, Surrogate regret bounds for generalized classification "
     "performance metrics, beside what was measured here. Numbers are means with their standard errors. A verdict "
-    "follows from the numbers by the rule that stands beside them."
+    "follows from the numbers by the rule that stands beside them. Claims marked (Ours) are not the paper's."
 )
 UNFINISHED = "Not all repetitions are finished; of these there are:"
 COMMANDS = """pip install "surecut[cli,study]"
@@ -49,6 +49,11 @@ class Chapter:
     claims: list[Claim]
     figures: dict[str, str]
     """Captions by the path of the picture."""
+
+    @property
+    def where(self) -> str:
+        """Where the paper has it."""
+        return f"Section {self.experiment.section}." if self.experiment.section else "Not in the paper."
 
     @property
     def how(self) -> str:
@@ -104,7 +109,7 @@ def _markdown(chapters: list[Chapter]) -> str:
     lines += ["", "```sh", COMMANDS, "```", ""]
     for chapter in chapters:
         experiment = chapter.experiment
-        lines += [f"## {experiment.name}: {experiment.title}", "", f"Section {experiment.section}. Made by", ""]
+        lines += [f"## {experiment.name}: {experiment.title}", "", f"{chapter.where} Made by", ""]
         lines += ["```sh", chapter.manifest["command"], "```", "", chapter.how, ""]
         if chapter.unfinished:
             lines += [UNFINISHED, "", *(f"- {what}" for what in chapter.unfinished), ""]
@@ -149,7 +154,7 @@ def _html(chapters: list[Chapter]) -> str:
     for chapter in chapters:
         experiment = chapter.experiment
         parts.append(f'<h2 id="{say(experiment.name)}">{say(experiment.name)}: {say(experiment.title)}</h2>')
-        parts.append(f"<p>Section {say(experiment.section)}. Made by</p>")
+        parts.append(f"<p>{say(chapter.where)} Made by</p>")
         parts.append(f"<pre>{say(chapter.manifest['command'])}</pre>\n<p>{say(chapter.how)}</p>")
         if chapter.unfinished:
             listed = "".join(f"<li>{say(what)}</li>" for what in chapter.unfinished)
