@@ -38,6 +38,7 @@ NO_OPTION = {
     "y_score": "of functions that take rows",
     "as_": "of TopK.predict",
     "columns": "of TopK.to_sql",
+    "randomised": "of populations",
     "kind": "of the picture of a TopK",
     "classes": "of matrices; the labels of a long table are its own",
     "labels": "of matrices; the columns --by hold them",
