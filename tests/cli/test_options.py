@@ -27,6 +27,7 @@ NO_OPTION = {
     "greater_is_better": "of a scikit-learn scorer",
     "bands": "of BandsDisplay",
     "bits": "of ScoreSketch",
+    "columns": "of TopK.to_sql",
     "cv": "of PlugInClassifier",
     "decision_function_shape": "of support vector machines",
     "refit": "of PlugInClassifier",
@@ -41,7 +42,9 @@ NO_OPTION = {
     "randomised": "of populations",
     "kind": "of the picture of a TopK",
     "classes": "of matrices; the labels of a long table are its own",
+    "kind": "of TopKDisplay",
     "labels": "of matrices; the columns --by hold them",
+    "randomised": "of populations of several classes",
     "keyword": "the documentation of the table itself",
     "zero_division": "of the samples average, which long tables do not have",
 }

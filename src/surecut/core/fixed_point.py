@@ -74,7 +74,8 @@ def random_starts(rows: LabelRows, number: int) -> list[Rule]:
     """Rules with gains and offsets that are drawn, the same ones for the same rows."""
     labels = len(rows.positives)
     finite = rows.eta[np.isfinite(rows.eta)]
-    spread = float(finite.std()) if finite.size else 0.0
+    largest = float(np.abs(finite).max(initial=0)) or 1.0
+    spread = largest * float((finite / largest).std()) if finite.size else 0.0  # squares could overflow
     draw = np.random.default_rng(0)
     return [
         Rule(np.exp(draw.normal(size=labels)), spread * draw.normal(size=labels), np.nan) for _ in range(max(0, number))
