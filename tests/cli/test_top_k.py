@@ -127,6 +127,14 @@ def test_costs_are_read_from_a_file(folder):
     )
 
 
+def test_the_page_and_a_table_are_saved(folder):
+    page, out = folder / "page.html", folder / "rule.parquet"
+    printed = run("tune", folder / "long.csv", "--top-k", 1, *LONG, "--report", page, "--out", out).stdout
+    assert printed.splitlines()[-2:] == [f"rule saved: {out}", f"page saved: {page}"]
+    assert TopK.load(out) == TopK.load(folder / "rule.json")
+    assert "long.csv" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -49,7 +49,7 @@ def tune_top_k_frame(
 
     A long table has a line for each row and each of its labels or candidates: whether the row has the label, and the
     score. The engine of the table numbers rows and labels; the numbers, truths and scores of all lines are then kept in
-    memory, some 60 bytes for each line.
+    memory, some 80 bytes for each line.
 
     Parameters
     ----------
