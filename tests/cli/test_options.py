@@ -38,7 +38,6 @@ NO_OPTION = {
     "value": "of MultilabelCut.at",
     "y_score": "of functions that take rows",
     "as_": "of TopK.predict",
-    "kind": "of the picture of a TopK",
     "classes": "of matrices; the labels of a long table are its own",
     "kind": "of TopKDisplay",
     "labels": "of matrices; the columns --by hold them",
