@@ -251,3 +251,16 @@ def test_rows_that_do_not_fit_are_refused():
         tune_top_k(y, scores[:, :3], k=1)
     with pytest.raises(ValueError, match="need rows of one class each"):
         tune_top_k(np.eye(4, dtype=int), np.eye(4), k=1, costs=COSTS)
+
+
+@pytest.mark.parametrize("options", [{}, {"stable": True}, {"shrinkage": 3}])
+def test_a_class_with_a_score_of_minus_infinity_is_not_predicted(options):
+    y, scores = drawn(200)
+    logs = np.log(scores)
+    logs[::5, 0] = -np.inf
+    rule = tune_top_k(y, logs, k=1, **options)
+    assert not (rule.predict(logs)[::5] == "ant").any()
+    assert rule.value == pytest.approx(sk.f1_score(y, rule.predict(logs), average="macro"))
+    priced = tune_top_k(y, logs, k=1, costs=COSTS)
+    assert np.isfinite(priced.value)
+    assert priced.matrix.sum() == 200

@@ -44,7 +44,7 @@ def calibrate_classes(
     place = np.clip(scores, *limits)
     if is_probability:
         place = np.log(place)
-    size = np.ones(len(codes)) if weight is None else weight * (len(weight) / weight.sum())
+    size = np.ones(len(codes)) if weight is None else weight
     centred = place - place.mean(axis=1, keepdims=True)
     scale = 1.0 if is_probability else 1 / max(float(np.sqrt((centred**2).mean())), 1e-300)
     temperature, shifts = _fit(centred * scale, codes, size)

@@ -42,7 +42,7 @@ def class_case(rule: TopK, columns: Sequence[str] | None, dialect: Dialect) -> s
     branches = [f"WHEN {lacks_score(name, dialect)} THEN NULL" for name in names]
     if rule.a is None and not _is_softmax(rule):
         branches += [f"WHEN ABS({score}) > {LARGEST} THEN NULL" for score in scores]
-    elif not _is_softmax(rule):
+    elif rule.a is not None:
         branches.append(f"WHEN {_extreme(gains, dialect.greatest)} < -{LARGEST} THEN NULL")
     winner = _tournament(gains, [dialect.literal(action) for action in rule.actions], dialect)
     return f"CASE {' '.join(branches)} ELSE {winner} END"
@@ -79,7 +79,7 @@ def _of_infinite(a: float, gain: str, score: str, rule: TopK) -> str:
     """The gain of a label, which is the score itself where that is infinite, or where a curve has no place for it."""
     if rule.calibration is None:
         return gain if a > 0 else f"CASE WHEN ABS({score}) <= {LARGEST} THEN {gain} ELSE {score} END"
-    return gain if _is_softmax(rule) else f"CASE WHEN {score} >= -{LARGEST} THEN {gain} ELSE {score} END"
+    return f"CASE WHEN {score} >= -{LARGEST} THEN {gain} ELSE {score} END"
 
 
 def _is_softmax(rule: TopK) -> bool:
@@ -97,10 +97,10 @@ def _probabilities(score_map: ScoreMap, scores: Sequence[str], dialect: Dialect)
     curves = [_curve(score_map, place, row, dialect) for place, row in zip(places, numbers.tolist(), strict=True)]
     if score_map.family != SOFTMAX:
         return [f"(1e+00 / (1e+00 + {_exp(f'-{one}', dialect)}))" for one in curves]
-    if is_narrow:
-        return [f"EXP({one})" for one in curves]
-    highest = _extreme(curves, dialect.greatest)
-    return [_exp(f"{one} - {highest}", dialect) for one in curves]
+    highest = "" if is_narrow else _extreme(curves, dialect.greatest)
+    powers = [f"EXP({one})" if is_narrow else _exp(f"{one} - {highest}", dialect) for one in curves]
+    pairs = zip(scores, powers, strict=True)
+    return [f"(CASE WHEN {score} >= -{LARGEST} THEN {power} ELSE 0e+00 END)" for score, power in pairs]
 
 
 def _place(score_map: ScoreMap, score: str, dialect: Dialect) -> str:

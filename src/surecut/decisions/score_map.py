@@ -53,9 +53,14 @@ class ScoreMap:
             columns = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
             return self.of_entries(scores, columns)
         logits = self.place(scores) * self.coefficients[:, 0] + self.coefficients[:, 1]
-        logits -= logits.max(axis=1, keepdims=True)
+        absent = np.asarray(scores) == -np.inf
+        logits[absent] = -np.inf
+        highest = logits.max(axis=1, keepdims=True)
+        logits -= np.where(highest == -np.inf, 0.0, highest)
         np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1, keepdims=True)
+        total = logits.sum(axis=1, keepdims=True)
+        logits /= np.where(total > 0, total, 1.0)
+        logits[absent] = -np.inf
         return logits
 
     def of_entries(self, scores: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float64]:

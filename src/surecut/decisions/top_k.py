@@ -226,7 +226,7 @@ class TopK(saving.Saved):
             eta = self.calibration.probabilities(eta)
         if self.a is not None:
             return affine(eta, self.a, self.offsets)
-        return np.asarray(eta @ np.asarray(self.cost_gains).T + self.offsets)
+        return np.asarray(np.maximum(eta, 0.0) @ np.asarray(self.cost_gains).T + self.offsets)
 
     def to_sql(self, columns: Sequence[str] | None = None, dialect: str = "ansi") -> str:
         """The rule of k = 1 as one SQL expression over a table with a column of scores for each label.

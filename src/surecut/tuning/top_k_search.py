@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 MOST_RANDOM_STARTS, RANDOM_ENTRIES = 32, 20_000
 """Few rows are searched from as many random rules too, and so many scores at least, those of all rules together."""
 
-RACED_ENTRIES = 1 << 16
-"""Of more scores two starts are searched: the first one, and the best of the others."""
+RACED_WORK = 1 << 20
+"""If the numbers of scores and of labels multiply to more, two starts are searched: the first one, and the best of the
+others."""
 
 LINED_ENTRIES, FEW_ENTRIES, FEWEST_LINED = 1 << 14, 1_000, 2
 """Of so many scores gains and offsets are searched together too; of that many in all, and for at least two rules."""
@@ -51,7 +52,7 @@ def search_exactly(rows: LabelRows, objective: LabelObjective) -> Search:
     """
     first, *starts = _starts(rows, objective)
     sweeps = [Sweep(rows, objective, start) for start in starts]
-    if rows.eta.size > RACED_ENTRIES:
+    if rows.eta.size * len(rows.positives) > RACED_WORK:
         sweeps = [max(sweeps, key=lambda sweep: sweep.value)]
     sweeps = [Sweep(rows, objective, first).run(gains=False), *sweeps]
     sweeps = sorted((sweep.run() for sweep in sweeps), key=lambda sweep: -sweep.value)
@@ -97,7 +98,7 @@ def search_cheapest(
     highest = float(costs.max())
     saved = highest - costs
     total = size if weight is None else float(weight.sum())
-    rows = DenseRows(probabilities @ saved, saved[codes], 1, weight, np.zeros(actions), total)
+    rows = DenseRows(np.maximum(probabilities, 0.0) @ saved, saved[codes], 1, weight, np.zeros(actions), total)
     objective = MeanCost(highest, actions, total)
     plain = Sweep(rows, objective, Rule(np.ones(actions), np.zeros(actions), np.nan))
     return Search.best([(plain.run(lines=True) if exact else plain).rule]), objective, rows
