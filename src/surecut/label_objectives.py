@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE = "macro", "micro", "weighted", "multiclass"
+MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE, COST = "macro", "micro", "weighted", "multiclass", "cost"
 
 TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
 
@@ -292,6 +292,27 @@ class ClassObjective(LabelObjective):
         if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():
             return 0.0
         return super().value(tp, predicted)
+
+
+class MeanCost(LabelObjective):
+    """Minus the mean cost of a row.
+
+    Labels are actions here, and the truth of a row and an action is what it saves there: how much less it costs than
+    the dearest action of all.
+    """
+
+    average, metric, name = COST, None, "cost"
+    can_be_bounded = True
+
+    def __init__(self, highest: float, actions: int, total: Any) -> None:
+        super().__init__(np.zeros(actions), total)
+        self.highest = highest
+
+    def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
+        return np.asarray(tp, dtype=float)[None]
+
+    def combine(self, sums: NDArray[np.float64]) -> Any:
+        return (sums[0] - self.highest * self.total) / self.total
 
 
 def label_objective(

@@ -68,3 +68,14 @@ def usual_starts(rows: LabelRows) -> list[Rule]:
         Rule(np.ones(labels), np.zeros(labels), np.nan),
         Rule(*scaled(1 / share, np.zeros(labels)), np.nan),
     ]
+
+
+def random_starts(rows: LabelRows, number: int) -> list[Rule]:
+    """Rules with gains and offsets that are drawn, the same ones for the same rows."""
+    labels = len(rows.positives)
+    finite = rows.eta[np.isfinite(rows.eta)]
+    spread = float(finite.std()) if finite.size else 0.0
+    draw = np.random.default_rng(0)
+    return [
+        Rule(np.exp(draw.normal(size=labels)), spread * draw.normal(size=labels), np.nan) for _ in range(max(0, number))
+    ]

@@ -37,6 +37,9 @@ ROWS_PER_CELL = 2
 
 MOST_ROUNDS = 30
 
+CURVE_ROWS, FEWEST_CURVES = 1 << 16, 4
+"""Rows of all gains of a label that are tried together; fewer gains than these are not worth it."""
+
 
 class Flips(NamedTuple):
     """Rows that may join a label, and where.
@@ -64,6 +67,16 @@ class Flips(NamedTuple):
         return Flips(*(column[rows] for column in self))
 
 
+class Joining(NamedTuple):
+    """The rows that may join a label, the counts where none has, and where they do: where a·η + b is the threshold."""
+
+    flips: Flips
+    base: Counts
+    beaten: contests.Beaten
+    threshold: NDArray[np.float64]
+    eta: NDArray[np.float64]
+
+
 class Found(NamedTuple):
     """The best place of a label: rows whose margin is at most `place` join."""
 
@@ -83,23 +96,21 @@ class Sweep:
         self.value = objective.value(*self.counts)
         self._scales = bool((rows.eta >= 0).all())
 
-    def run(self, rounds: int = MOST_ROUNDS) -> Rule:
-        """Search label by label until no number can be improved."""
+    def run(self, lines: bool = False) -> Sweep:
+        """Search label by label until no number can be improved; with `lines` nor a gain together with its offset."""
         labels = len(self.a)
-        last_improved, step = 0, 0
-        for number in range(rounds):
+        quiet = 0
+        for _ in range(MOST_ROUNDS):
             for label in range(labels):
-                step += 1
-                improved = self._improve(label, by_gain=False)
+                improved = self._improve(label)
                 if self._scales:
                     improved |= self._improve(label, by_gain=True)
-                if improved:
-                    last_improved = step
-                elif step - last_improved >= labels:
-                    return self.rule
-            if number + 1 == rounds:
-                break
-        return self.rule
+                quiet = 0 if improved else quiet + 1
+                if quiet >= labels:
+                    if not (lines and self._any_line()):
+                        return self
+                    quiet = 0
+        return self
 
     @property
     def rule(self) -> Rule:
@@ -108,55 +119,77 @@ class Sweep:
 
     def best_of(self, label: int, by_gain: bool = False) -> Found:
         """The best place of a label's offset (or gain) with all others as they are, and the value there."""
-        flips, base, _ = self._flips(label, by_gain)
-        return best_place(flips, base, label, self.objective)
+        joining = self._joining(label, by_gain)
+        return best_place(joining.flips, joining.base, label, self.objective)
 
-    def _improve(self, label: int, by_gain: bool) -> bool:
-        flips, base, beaten = self._flips(label, by_gain)
-        if not len(flips.place):
+    def _improve(self, label: int, by_gain: bool = False) -> bool:
+        """Put a label's offset, or its gain, where it is best."""
+        joining = self._joining(label, by_gain)
+        if not len(joining.flips.place):
             return False
-        found = best_place(flips, base, label, self.objective)
+        found = best_place(joining.flips, joining.base, label, self.objective)
         if not found.value > self.value + BETTER:
             return False
-        number = placed(flips.place, found.place, by_gain)
-        a, offset = (number, self.offsets[label]) if by_gain else (self.a[label], number)
+        number = placed(joining.flips.place, found.place, by_gain)
+        line = (number, self.offsets[label]) if by_gain else (self.a[label], number)
+        return self._take(label, line, joining.beaten)
+
+    def _any_line(self) -> bool:
+        """Try other gains for each label, each with the offset that is best for it; all that matter if rows are few."""
+        improved = False
+        for label in range(len(self.a)):
+            improved |= self._improve_line(label)
+        return improved
+
+    def _improve_line(self, label: int) -> bool:
+        joining = self._joining(label, False)
+        flips = joining.flips
+        gains = other_gains(joining.threshold, joining.eta)
+        if not len(gains):
+            return False
+        places = joining.threshold - gains[:, None] * joining.eta
+        curve, place, value = _best_of_curves(places, flips, joining.base, label, self.objective)
+        if not value > self.value + BETTER:
+            return False
+        return self._take(label, (float(gains[curve]), placed(places[curve], place, False)), joining.beaten)
+
+    def _take(self, label: int, line: tuple[float, float], beaten: contests.Beaten) -> bool:
+        """Give a label this gain and offset, if they are better in floating-point numbers too."""
+        a, offset = line
         column = self.contest.column(label)
         with np.errstate(invalid="ignore"):
             gain = column.eta * a + offset
         gain = np.where(np.isinf(column.eta), column.eta, gain)
-        before = self.counts
-        joins = beaten.joins(gain, label)
-        counts = self._moved(label, beaten, joins)
+        counts = self._moved(label, beaten, beaten.joins(gain, label))
         value = self.objective.value(*counts)
-        if not value > self.value + BETTER:  # the gain is too fine for floating-point numbers
-            self.counts = before
+        if not value > self.value + BETTER:
             return False
         self.a[label], self.offsets[label] = a, offset
         self.contest.write(self.gain, label, gain)
         self.counts, self.value = counts, value
         return True
 
-    def _flips(self, label: int, by_gain: bool) -> tuple[Flips, Counts, contests.Beaten]:
-        """The rows that may join a label, the counts where none of them has, and what the label has to beat."""
+    def _joining(self, label: int, by_gain: bool) -> Joining:
+        """The rows that may join a label, and the counts where none of them has."""
         beaten = self.contest.against(self.gain, label)
-        column = self.contest.column(label)
-        eta, threshold = column.eta, beaten.gain
+        eta, threshold = self.contest.column(label).eta, beaten.gain
+        present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+        moves = np.isfinite(eta) & np.isfinite(threshold)  # no number changes what infinities decide
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             if by_gain:
-                present = beaten.joins(self.contest.gain_of(self.gain, label), label)
+                moves &= eta > 0
                 place = (threshold - self.offsets[label]) / eta
-                place = np.where(eta > 0, place, np.where(present, -np.inf, np.inf))
+                always = np.where(moves, place <= 0, present)
+                moves &= place > 0
             else:
                 place = threshold - eta * self.a[label]
-        place = np.where(np.isnan(place) | (eta == -np.inf), np.inf, place)
-        place = np.where(threshold == -np.inf, np.where(eta == -np.inf, np.inf, -np.inf), place)
-        never = place == np.inf
-        always = place == -np.inf if not by_gain else place <= 0
-        moves = ~(never | always)
+                always = present & ~moves
         counts = self._moved(label, beaten, always)
         weight, truth = self.contest.weight_of(label), self.contest.truth_of(label)
         flips = Flips(place, beaten.rival, truth * weight, beaten.truth * weight, weight)
-        return (flips if moves.all() else flips.take(moves)), counts, beaten
+        if not moves.all():
+            flips, threshold, eta = flips.take(moves), threshold[moves], eta[moves]
+        return Joining(flips, counts, beaten, threshold, eta)
 
     def _moved(self, label: int, beaten: contests.Beaten, joins: NDArray[np.bool_]) -> Counts:
         """The counts where just these rows are predicted to have the label, and the others their rivals."""
@@ -204,34 +237,60 @@ def _better(one: Found, other: Found) -> Found:
 
 def _along(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Found:
     """The best place in the order of all these rows."""
-    order = np.argsort(flips.place, kind="stable")
-    place, rival, gained, lost, weight = flips.take(order)
-    own = objective.terms(
-        base.tp[label] + np.cumsum(gained), base.predicted[label] + np.cumsum(weight), np.full(len(place), label)
-    )
+    _, place, value = _best_of_curves(flips.place[None], flips, base, label, objective)
+    return Found(place, value)
+
+
+def _best_of_curves(
+    places: NDArray[np.float64], flips: Flips, base: Counts, label: int, objective: LabelObjective
+) -> tuple[int, float, float]:
+    """The best place if the rows join at other places, shape (curves, rows): its curve, the place, the value."""
+    order = np.argsort(places, axis=1)
+    place = np.take_along_axis(places, order, axis=1)
+    rival, gained, lost, weight = (column[order] for column in flips[1:])
+    tp, predicted = base.tp[label] + np.cumsum(gained, axis=1), base.predicted[label] + np.cumsum(weight, axis=1)
+    own = objective.terms(tp, predicted, np.full(place.shape, label))
     first = objective.terms(base.tp, base.predicted)
     rest = first.sum(axis=-1) - first[:, label]
-    change = np.zeros(own.shape)
-    grouped = np.argsort(rival, kind="stable")
-    grouped = grouped[np.searchsorted(rival[grouped], 0) :]  # rows without a rival take nothing from a label
+    change = _change_of_rivals(rival, lost, weight, base, objective, first)
+    sums = own + rest[:, None, None] + np.cumsum(change, axis=2)
+    values = np.asarray(objective.combine(sums), dtype=float)
+    values[:, :-1][place[:, 1:] == place[:, :-1]] = -np.inf  # rows that join at one place join together
+    best = float(values.max())
+    curve, position = np.unravel_index(int(np.argmax(values >= best - BETTER)), values.shape)
+    return int(curve), float(place[curve, position]), float(values[curve, position])
+
+
+def _change_of_rivals(
+    rival: NDArray[np.int64],
+    lost: NDArray[Any],
+    weight: NDArray[Any],
+    base: Counts,
+    objective: LabelObjective,
+    first: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """What each row changes in the sums of terms when its rival loses it, along each curve."""
+    curves, rows = rival.shape
+    change = np.zeros((len(first), curves * rows))
+    labels = len(base.tp)
+    who = (rival + labels * np.arange(curves)[:, None] if curves > 1 else rival).reshape(-1)
+    absent = rival.reshape(-1) < 0  # rows without a rival take nothing from a label
+    who = np.where(absent, curves * labels, who)
+    grouped = np.argsort(who.astype(np.int16) if curves * labels < 1 << 15 else who, kind="stable")
+    grouped = grouped[: len(grouped) - np.count_nonzero(absent)]
     if len(grouped):
-        who = rival[grouped]
+        who = who[grouped]
         starts = np.flatnonzero(np.concatenate(([True], who[1:] != who[:-1])))
         size = np.diff(np.append(starts, len(who)))
-        taken = base.predicted[who] - _within(weight[grouped], starts, size)
-        true = base.tp[who] - _within(lost[grouped], starts, size)
+        who = who % labels
+        taken = base.predicted[who] - _within(weight.reshape(-1)[grouped], starts, size)
+        true = base.tp[who] - _within(lost.reshape(-1)[grouped], starts, size)
         after = objective.terms(true, taken, who)
         before = np.empty_like(after)
         before[:, 1:] = after[:, :-1]
         before[:, starts] = first[:, who[starts]]
         change[:, grouped] = after - before
-    sums = own + rest[:, None] + np.cumsum(change, axis=1)
-    values = np.asarray(objective.combine(sums), dtype=float)
-    ends = np.append(place[1:] > place[:-1], True)
-    values = np.where(ends, values, -np.inf)
-    best = int(values.argmax())
-    best = int(np.argmax(values >= values[best] - BETTER))
-    return Found(float(place[best]), float(values[best]))
+    return change.reshape(len(first), curves, rows)
 
 
 def _within(numbers: NDArray[Any], starts: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:
@@ -275,6 +334,30 @@ def _open_bins(flips: Flips, base: Counts, label: int, objective: LabelObjective
     for position, end, one in zip(np.concatenate(([0], ends[:-1])), ends, hiding, strict=True):
         if end > position:
             yield flips.take(rows[position:end]), Counts(tp[one], predicted[one])
+
+
+def other_gains(threshold: NDArray[np.float64], eta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gains of a label to try, each with all offsets.
+
+    The order in which rows join changes where two of them join together: at the slopes of the lines through two points
+    (η, threshold). One gain between any two slopes is enough; of many rows some pairs are looked at.
+    """
+    rows = len(eta)
+    pairs = rows * (rows - 1) // 2
+    curves = CURVE_ROWS // max(rows, 1)
+    if not rows or curves < FEWEST_CURVES:
+        return np.empty(0)
+    if pairs <= curves:
+        one, other = np.triu_indices(rows, 1)
+    else:
+        one, other = np.random.default_rng(rows).integers(0, rows, (2, 4 * curves))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        slopes = (threshold[one] - threshold[other]) / (eta[one] - eta[other])
+    slopes = np.unique(slopes[(slopes > 0) & np.isfinite(slopes)])
+    if not len(slopes):
+        return np.array([1.0])
+    slopes = slopes[np.unique(np.linspace(0, len(slopes) - 1, curves).astype(int))]
+    return np.concatenate((slopes[:1] / 2, slopes[:-1] / 2 + slopes[1:] / 2, slopes[-1:] * 2))
 
 
 def placed(places: NDArray[np.float64], place: float, is_gain: bool) -> float:

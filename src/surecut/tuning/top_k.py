@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut._inputs import as_weights
-from surecut._labels import class_codes
-from surecut._matrices import aligned, is_sparse, label_matrix, present_rows, score_matrix
-from surecut.calibration.classes import calibrate_classes
 from surecut.confusion import Confusion
-from surecut.core.fixed_point import Rule, fixed_point, usual_starts
-from surecut.core.label_rows import Counts, DenseRows, LabelRows, StoredRows
-from surecut.core.rules import Objective
-from surecut.core.sweeps import Sweep
-from surecut.decisions.score_map import ScoreMap
+from surecut.core.label_rows import Counts, DenseRows
+from surecut.core.top_rows import NO_LABEL
 from surecut.decisions.top_k import Baseline, TopK
-from surecut.label_objectives import AveragedMetric, LabelObjective, MulticlassMetric, label_objective
-from surecut.metrics import get_metric
-from surecut.sample import Sample
-from surecut.sources.matrices import label_source
-from surecut.tuning.smoothing import Smoothed
+from surecut.label_objectives import AveragedMetric, LabelObjective, label_objective
 from surecut.tuning.top_k_request import Costs, TopKRequest
+from surecut.tuning.top_k_search import search_cheapest, search_exactly, search_smoothed
+from surecut.tuning.validation_rows import ValidationRows, validation_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -110,7 +101,9 @@ def tune_top_k(
     >>> rule.predict([[0.5, 0.1, 0.4]])
     array(['c'], dtype='<U1')
     """
-    asked = _rows_of(Y_true, Y_score, k, sample_weight, missing, classes, labels)
+    asked = validation_rows(
+        Y_true, Y_score, k, sample_weight=sample_weight, missing=missing, classes=classes, labels=labels
+    )
     request = TopKRequest.of(
         metric,
         k=k,
@@ -120,168 +113,31 @@ def tune_top_k(
         stable=stable,
         missing=missing,
         random_state=random_state,
+        costs=Costs.of(costs, reject_cost, asked.names),
     )
-    if k > len(asked.names):
-        raise ValueError(f"k= must be at most the number of labels, {len(asked.names)}, got {k}")
-    priced = Costs.of(costs, reject_cost, asked.names)
-    if priced is not None:
-        raise NotImplementedError
-    rules = [_tuned(asked, one, average_of, request) for one, average_of in request.metrics]
-    found: TopK | dict[str, TopK] = request.named(rules)
+    found: TopK | dict[str, TopK] = tune_rules(asked, request)
     return found
 
 
-class ValidationRows:
-    """The checked rows of a call, and what is computed of them once for all metrics."""
-
-    def __init__(
-        self,
-        rows: LabelRows,
-        names: tuple[Any, ...],
-        codes: NDArray[np.int64] | None,
-        matrices: tuple[Any, Any, NDArray[np.float64] | None],
-    ) -> None:
-        self.rows, self.names, self.codes, self.matrices = rows, names, codes, matrices
-        self._maps: dict[Any, tuple[ScoreMap, NDArray[np.float64]]] = {}
-
-    def score_map(self, request: TopKRequest, metric: Any) -> tuple[ScoreMap, NDArray[np.float64]]:
-        """The map from scores to probabilities, and ρ, the share of the model in smoothed labels."""
-        labels = len(self.names)
-        kappa = "auto" if request.stable else request.shrinkage
-        plain = get_metric("f1") if isinstance(metric, MulticlassMetric) else metric
-        key = (kappa, plain.needs_negatives)
-        if key in self._maps:
-            return self._maps[key]
-        by_class = self.codes is not None and isinstance(self.rows, DenseRows)
-        smoothed = None
-        if not (by_class and request.stable):
-            smoothed = Smoothed.by_shrinkage(label_source(*self.matrices), kappa, Objective(plain, (), None))
-        if by_class:
-            assert self.codes is not None
-            score_map = calibrate_classes(self.rows.eta, self.codes, self.rows.weight)
-        else:
-            assert smoothed is not None
-            score_map = smoothed.calibration.score_map  # type: ignore[union-attr]
-        rho = np.ones(labels) if request.stable or smoothed is None else smoothed.rho
-        self._maps[key] = score_map, rho
-        return self._maps[key]
+def tune_rules(asked: ValidationRows, request: TopKRequest) -> Any:
+    """The rule of checked rows, or a dict of rules where a list of metrics was asked."""
+    if request.costs is not None:
+        return _cheapest(asked, request, request.costs)
+    return request.named([_best(asked, metric, average, request) for metric, average in request.metrics])
 
 
-def _rows_of(
-    Y_true: Any, Y_score: Any, k: Any, sample_weight: Any, missing: str, classes: Any, labels: Any
-) -> ValidationRows:
-    if missing == "drop":
-        Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
-    one_column = "tune_threshold takes one label's scores"
-    scores, score_names = score_matrix(Y_score, one_column=one_column)
-    by_class = not is_sparse(Y_true) and np.ndim(Y_true) == 1
-    codes = None
-    if by_class:
-        if labels is not None:
-            raise ValueError("labels= names the columns of an indicator matrix: with class labels pass classes=")
-        known = score_names if classes is None and score_names is not None else classes
-        codes, names = class_codes(Y_true, scores.shape[1], known)
-        if len(codes) != scores.shape[0]:
-            raise ValueError(f"Y_true and Y_score must have one length: got {len(codes)} and {scores.shape[0]} rows")
-        truth = np.zeros(scores.shape, dtype=np.uint8)
-        truth[np.arange(len(codes)), codes] = 1
-    else:
-        if classes is not None:
-            raise ValueError("classes= names the classes of a column of labels: with indicators pass labels=")
-        truth, truth_names = label_matrix(Y_true)
-        truth, names = aligned(truth, truth_names, scores, score_names, labels)
-    weight = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
-    if weight is not None and not weight.all():
-        present = np.flatnonzero(weight)
-        truth, scores, weight = truth[present], scores[present], weight[present]
-        codes = None if codes is None else codes[present]
-    values = scores.data if is_sparse(scores) else scores
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError('Y_score holds NaN: labels without a score cannot be compared; fill them, or missing="drop"')
-    rows = _sparse_rows(truth, scores, k, weight) if is_sparse(scores) else _dense_rows(truth, scores, k, weight)
-    return ValidationRows(rows, names, codes, (truth, scores, weight))
-
-
-def _dense_rows(truth: Any, scores: NDArray[Any], k: int, weight: NDArray[np.float64] | None) -> DenseRows:
-    dense = truth.toarray() if is_sparse(truth) else np.asarray(truth)
-    dense = dense.astype(np.uint8, copy=False)
-    if weight is None:
-        return DenseRows(scores.astype(np.float64), dense, k, None, dense.sum(axis=0, dtype=np.int64), len(dense))
-    return DenseRows(scores.astype(np.float64), dense, k, weight, weight @ dense, float(weight.sum()))
-
-
-def _sparse_rows(truth: Any, scores: Any, k: int, weight: NDArray[np.float64] | None) -> StoredRows:
-    from scipy import sparse
-
-    stored = scores.tocsr()
-    stored.sort_indices()
-    labels = sparse.csr_array(truth).astype(np.uint8)
-    labels.sort_indices()
-    row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
-    owner = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
-    place, known = row * np.int64(stored.shape[1]) + stored.indices, owner * np.int64(labels.shape[1]) + labels.indices
-    true = np.isin(place, known[labels.data > 0]).astype(np.uint8)
-    weights = None if weight is None else weight[owner]
-    positives = np.bincount(labels.indices, weights, minlength=labels.shape[1])
-    total = stored.shape[0] if weight is None else float(weight.sum())
-    kind = np.int64 if weight is None else np.float64
-    indptr = stored.indptr.astype(np.int64)
-    data = stored.data.astype(np.float64)
-    return StoredRows(indptr, stored.indices, data, true, k, weight, positives.astype(kind), total)
-
-
-def _tuned(asked: ValidationRows, metric: Any, average: str, request: TopKRequest) -> TopK:
+def _best(asked: ValidationRows, metric: Any, average: str, request: TopKRequest) -> TopK:
     rows = asked.rows
     objective = label_objective(metric, average, rows.positives, rows.total)
-    score_map = None
-    kappa = np.zeros(len(asked.names))
+    model = None
     if request.stable or request.shrinkage != 0:
-        score_map, rho = asked.score_map(request, metric)
-        probabilities = (
-            score_map.probabilities(rows.eta)
-            if isinstance(rows, DenseRows)
-            else score_map.of_entries(rows.eta, rows.columns)  # type: ignore[attr-defined]
-        )
-        share = rho if isinstance(rows, DenseRows) else rho[rows.columns]  # type: ignore[attr-defined]
-        known = np.maximum(probabilities, 0.0)
-        soft = rows.with_eta(probabilities).with_truth(share * known + (1 - share) * rows.truth)
-        expected = label_objective(metric, average, soft.positives, soft.total)
-        found = [fixed_point(soft, expected, start) for start in usual_starts(soft)]
-        if not request.stable:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                kappa = np.where(rho < 1, rho * rows.positives / (1 - rho), np.inf)
+        model = asked.model(request.stable, request.shrinkage, metric)
+        probabilities = asked.probabilities(model.score_map)
+        search = search_smoothed(rows, metric, average, probabilities, asked.by_entry(model.rho))
         rows = rows.with_eta(probabilities)
     else:
-        found = searched(rows, objective)
-    best = max(found, key=lambda rule: rule.value)
-    agreed = sum(rule.value >= best.value - 1e-9 for rule in found)
-    return _record(asked, rows, best, objective, metric, request, len(found), agreed, score_map, kappa)
-
-
-def searched(rows: LabelRows, objective: LabelObjective) -> list[Rule]:
-    """Rules that no change of a single number improves, one from each start."""
-    starts = usual_starts(rows)
-    starts = [*starts, *(fixed_point(rows, objective, start) for start in starts)]
-    if 0 <= rows.eta.min(initial=0) and rows.eta.max(initial=0) <= 1:
-        soft = rows.with_truth(rows.eta)
-        expected = label_objective(objective.metric, objective.average, soft.positives, soft.total)
-        starts += [fixed_point(soft, expected, start) for start in starts[:2]]
-    return [Sweep(rows, objective, start).run() for start in starts]
-
-
-def _record(
-    asked: ValidationRows,
-    rows: LabelRows,
-    rule: Rule,
-    objective: LabelObjective,
-    metric: Any,
-    request: TopKRequest,
-    starts: int,
-    agreed: int,
-    score_map: ScoreMap | None,
-    kappa: NDArray[np.float64],
-) -> TopK:
-    labels = len(asked.names)
+        search = search_exactly(rows, objective)
+    rule, labels = search.rule, len(asked.names)
     chosen = rows.choose(rows.affine(rule.a, rule.offsets))
     plain = asked.rows.choose(asked.rows.affine(np.ones(labels), np.zeros(labels)))
     counts, before = rows.counts(chosen), asked.rows.counts(plain)
@@ -294,16 +150,64 @@ def _record(
         metric=metric,
         average=objective.average,
         per_label=_per_label(objective, counts),
-        confusion=_confusion(counts, rows),
-        baseline=Baseline(objective.value(*before), _confusion(before, rows), _matrix(asked, plain)),
+        confusion=_confusion(asked, counts),
+        baseline=Baseline(objective.value(*before), _confusion(asked, before), _matrix(asked, plain)),
         matrix=_matrix(asked, chosen),
         actions=asked.names,
-        starts=starts,
-        agreed=agreed,
-        calibration=score_map,
-        shrinkage=kappa,
+        starts=search.starts,
+        agreed=search.agreed,
+        calibration=None if model is None else model.score_map,
+        shrinkage=np.zeros(labels) if model is None else model.kappa,
         stable=request.stable,
-        sample=Sample(rows=asked.matrices[1].shape[0], weighted=rows.weight is not None),
+        sample=asked.sample,
+    )
+
+
+def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK:
+    """The rule that costs least. It has a number for each class and action, so it always compares probabilities."""
+    codes, labels = asked.codes, len(asked.names)
+    if codes is None or not isinstance(asked.rows, DenseRows):
+        raise ValueError("costs= and reject_cost= need rows of one class each: pass class labels and dense scores, k=1")
+    weight = asked.rows.weight
+    score_map = asked.model(stable=True).score_map
+    probabilities = asked.probabilities(score_map)
+    search, objective, rows = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
+    rule = search.rule
+    chosen = rows.choose(rows.affine(rule.a, rule.offsets))
+    where = np.array([asked.names.index(one) if one in asked.names else NO_LABEL for one in costs.actions])
+    usual = costs.usual_actions(asked.rows.scores, codes, weight, where)
+    saved = float(costs.matrix.max()) - costs.matrix
+
+    def confusion(actions: NDArray[np.int64]) -> Confusion:
+        return _confusion(asked, asked.rows.counts(where[actions]))
+
+    def value(actions: NDArray[np.int64]) -> float:
+        return objective.value(*rows.counts(actions))
+
+    counts = asked.rows.counts(where[chosen])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = np.asarray(counts.tp / asked.rows.positives, dtype=float)
+    return TopK(
+        labels=asked.names,
+        k=1,
+        a=None,
+        offsets=rule.offsets,
+        cost_gains=rule.a[:, None] * saved.T,
+        value=value(chosen),
+        metric=None,
+        average=objective.average,
+        per_label=recall,
+        confusion=confusion(chosen),
+        baseline=Baseline(value(usual), confusion(usual), _matrix(asked, usual, len(costs.actions))),
+        matrix=_matrix(asked, chosen, len(costs.actions)),
+        actions=costs.actions,
+        costs=costs.matrix,
+        starts=search.starts,
+        agreed=search.agreed,
+        calibration=score_map,
+        shrinkage=np.zeros(labels),
+        stable=request.stable,
+        sample=asked.sample,
     )
 
 
@@ -316,15 +220,20 @@ def _per_label(objective: LabelObjective, counts: Counts) -> NDArray[np.float64]
         return np.asarray(counts.tp / objective.positives, dtype=float)
 
 
-def _confusion(counts: Counts, rows: LabelRows) -> Confusion:
+def _confusion(asked: ValidationRows, counts: Counts) -> Confusion:
+    positives, total = asked.rows.positives, asked.rows.total
     fp = counts.predicted - counts.tp
-    return Confusion(counts.tp, fp, rows.positives - counts.tp, rows.total - rows.positives - fp)
+    return Confusion(counts.tp, fp, positives - counts.tp, total - positives - fp)
 
 
-def _matrix(asked: ValidationRows, chosen: Any) -> NDArray[Any] | None:
-    """Rows by true class and by predicted one."""
+def _matrix(asked: ValidationRows, chosen: Any, actions: int | None = None) -> NDArray[Any] | None:
+    """Rows by true class and by predicted one, or by action."""
     if asked.codes is None or not isinstance(asked.rows, DenseRows):
         return None
-    size, weight = len(asked.names), asked.rows.weight
-    table = np.bincount(asked.codes * size + chosen[:, 0], weight, minlength=size * size).reshape(size, size)
+    classes, weight = len(asked.names), asked.rows.weight
+    columns = classes if actions is None else actions
+    known = chosen[:, 0] != NO_LABEL  # a row whose scores are all -inf is predicted nothing
+    cell = asked.codes[known] * columns + chosen[known, 0]
+    table = np.bincount(cell, None if weight is None else weight[known], minlength=classes * columns)
+    table = table.reshape(classes, columns)
     return table.astype(np.int64) if weight is None else table

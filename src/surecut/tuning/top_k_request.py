@@ -46,6 +46,8 @@ class TopKRequest:
         κ, or ``"auto"``; whether rules are for new rows.
     missing
         ``"error"`` or ``"drop"``: what to do with rows without a label, a score or a weight.
+    costs
+        What actions cost; None where a metric is asked for.
     """
 
     k: int
@@ -54,6 +56,7 @@ class TopKRequest:
     shrinkage: float | str
     stable: bool
     missing: str
+    costs: Costs | None = None
 
     @classmethod
     def of(
@@ -67,11 +70,11 @@ class TopKRequest:
         stable: bool,
         missing: str,
         random_state: Any,
+        costs: Costs | None = None,
     ) -> TopKRequest:
         """Validate what was asked for; `multiclass` says whether each row has one class."""
         check_options(None, None, None, stable, missing, random_state)
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k= must be a whole number of labels, 1 or more, got {k!r}")
+        check_k(k)
         if multiclass and k != 1:
             raise ValueError(f"a row of one class is predicted one: k must be 1, got {k}; for more pass indicators")
         if average is not None and average not in TOP_K_AVERAGES:
@@ -88,7 +91,12 @@ class TopKRequest:
         if not len(asked):
             raise ValueError("metric is an empty list: name at least one metric")
         metrics = tuple(_with_average(one, average, multiclass) for one in asked)
-        return cls(int(k), metrics, is_list, kappa, bool(stable), missing)
+        if costs is not None:
+            if metric != "f1" or average is not None:
+                raise ValueError("costs= and reject_cost= are what the rule is best for: leave metric and average out")
+            if kappa != 0:
+                raise ValueError("costs are compared by probabilities of a model: shrinkage= has no meaning with them")
+        return cls(int(k), metrics, is_list, kappa, bool(stable), missing, costs)
 
     def named(self, rules: Sequence[Any]) -> Any:
         """The rule, or rules of several metrics by name."""
@@ -107,6 +115,16 @@ def _with_average(metric: Any, average: str | None, multiclass: bool) -> tuple[M
             "over the classes, average='macro'"
         )
     return get_metric(metric), MACRO if average is None else average
+
+
+def check_k(k: Any, labels: int | None = None) -> int:
+    """How many labels a row gets, checked."""
+    whole = int(k) if isinstance(k, Integral) and not isinstance(k, bool) else 0
+    if whole < 1:
+        raise ValueError(f"k= must be a whole number of labels, 1 or more, got {k!r}")
+    if labels is not None and whole > labels:
+        raise ValueError(f"k= must be at most the number of labels, {labels}, got {k}")
+    return whole
 
 
 @dataclass(frozen=True)
@@ -153,6 +171,22 @@ class Costs:
         if not np.isfinite(matrix).all():
             raise ValueError("costs= must be finite numbers")
         return cls(actions, matrix)
+
+    def usual_actions(
+        self,
+        scores: NDArray[np.float64],
+        codes: NDArray[np.int64],
+        weight: NDArray[np.float64] | None,
+        class_of: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """What would be done without a rule, as a column: the class with the largest score is predicted; where a class
+        is no action, what is cheapest for all rows is done. `class_of` has the class of each action, or -1."""
+        action_of = np.full(scores.shape[1], -1)
+        action_of[class_of[class_of >= 0]] = np.flatnonzero(class_of >= 0)
+        if (action_of < 0).any():
+            cheapest = int(np.average(self.matrix[codes], axis=0, weights=weight).argmin())
+            return np.full((len(codes), 1), cheapest)
+        return np.asarray(action_of[scores.argmax(axis=1)])[:, None]
 
 
 def _column(cost: Any, classes: int, name: str) -> NDArray[np.float64]:

@@ -1,0 +1,93 @@
+"""Searches of rules that predict k labels a row: exact ones, those for smoothed labels, and those for costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surecut.core.fixed_point import Rule, fixed_point, random_starts, usual_starts
+from surecut.core.label_rows import DenseRows
+from surecut.core.sweeps import Sweep
+from surecut.label_objectives import MeanCost, label_objective
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from surecut.core.label_rows import LabelRows
+    from surecut.label_objectives import LabelObjective
+
+MOST_RANDOM_STARTS, RANDOM_ENTRIES = 32, 20_000
+"""Few rows are searched from as many random rules too, and so many scores at least, those of all rules together."""
+
+RACED_ENTRIES, RACED_STARTS = 1 << 17, 2
+"""Of more scores only the best starts are searched."""
+
+LINED_ENTRIES, FEWEST_LINED = 1_000, 2
+"""In so many scores, those of all rules together, gains and offsets are searched together; and in so many rules."""
+
+AGREED = 1e-9
+"""Values that differ by no more are the same."""
+
+
+class Search(NamedTuple):
+    """The best rule, from how many starts it was searched, and how many of them reached its value."""
+
+    rule: Rule
+    starts: int
+    agreed: int
+
+    @classmethod
+    def best(cls, rules: list[Rule]) -> Search:
+        """The first of the best rules."""
+        best = max(rules, key=lambda rule: rule.value)
+        return cls(best, len(rules), sum(rule.value >= best.value - AGREED for rule in rules))
+
+
+def search_exactly(rows: LabelRows, objective: LabelObjective) -> Search:
+    """Rules that no change of a single number improves, one from each start."""
+    starts = usual_starts(rows)
+    starts = [*starts, *(fixed_point(rows, objective, start) for start in starts)]
+    if 0 <= rows.eta.min(initial=0) and rows.eta.max(initial=0) <= 1:
+        soft = rows.with_truth(rows.eta)
+        expected = label_objective(objective.metric, objective.average, soft.positives, soft.total)
+        starts += [fixed_point(soft, expected, start) for start in starts[:2]]
+    starts += random_starts(rows, min(MOST_RANDOM_STARTS, RANDOM_ENTRIES // max(1, rows.eta.size)))
+    sweeps = [Sweep(rows, objective, start) for start in starts]
+    if rows.eta.size > RACED_ENTRIES:
+        sweeps = sorted(sweeps, key=lambda sweep: -sweep.value)[:RACED_STARTS]
+    sweeps = sorted((sweep.run() for sweep in sweeps), key=lambda sweep: -sweep.value)
+    for sweep in sweeps[: max(FEWEST_LINED, LINED_ENTRIES // max(1, rows.eta.size))]:
+        sweep.run(lines=True)
+    return Search.best([sweep.rule for sweep in sweeps])
+
+
+def search_smoothed(
+    rows: LabelRows, metric: Any, average: str, probabilities: NDArray[np.float64], share: Any
+) -> Search:
+    """The best rule where a share of each label is replaced by the probability that a model gives to it."""
+    known = np.maximum(probabilities, 0.0)
+    soft = rows.with_eta(probabilities).with_truth(share * known + (1 - share) * rows.truth)
+    expected = label_objective(metric, average, soft.positives, soft.total)
+    return Search.best([fixed_point(soft, expected, start) for start in usual_starts(soft)])
+
+
+def search_cheapest(
+    probabilities: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    costs: NDArray[np.float64],
+    exact: bool,
+) -> tuple[Search, MeanCost, DenseRows]:
+    """The rule whose mean cost is least: of the actions' expected costs, on the rows themselves if `exact`.
+
+    Its gains multiply, and its offsets are added to, what each action is expected to save.
+    """
+    size, actions = len(codes), costs.shape[1]
+    highest = float(costs.max())
+    saved = highest - costs
+    total = size if weight is None else float(weight.sum())
+    rows = DenseRows(probabilities @ saved, saved[codes], 1, weight, np.zeros(actions), total)
+    objective = MeanCost(highest, actions, total)
+    plain = Sweep(rows, objective, Rule(np.ones(actions), np.zeros(actions), np.nan))
+    return Search.best([(plain.run(lines=True) if exact else plain).rule]), objective, rows
