@@ -223,9 +223,10 @@ def budgets_report(found: Sequence[Cell]) -> tuple[list[str], list[Target]]:
         f" {Extreme().tuning:,} tuning and {Extreme().new_rows:,} new rows of {Extreme().labels:,} labels, sparse"
         f" scores of {Extreme().stored} labels a row, which are true probabilities. xCOLUMNs 0.0.2: *{FRANK_WOLFE}*"
         " is inductive as ours are, a randomised rule from the tuning rows; labels without a positive are withheld from"
-        f" it, since its 1e-6 in denominators would make it predict only these. *{BLOCK_COORDINATE}* is transductive: it has no"
-        " rule and no tuning rows, but chooses the predictions of all new rows together, from their scores. Both start"
-        " from two places, and the better one on their own objective counts, on the time of one.",
+        " it, since its 1e-6 in denominators would make it predict only these."
+        f" *{BLOCK_COORDINATE}* is transductive: it has no rule and no tuning rows, but chooses the predictions of all"
+        " new rows together, from their scores. Both start from two places, and the better one on their own objective"
+        " counts, on the time of one.",
         counts(found, others),
         f"Cells where *{REPORTED}* is worse after Holm:",
         worse(found, others),
