@@ -74,7 +74,11 @@ class Cell:
         return Difference.of(found[np.isfinite(found)])
 
     def mean(self, method: str) -> str:
-        return f"{np.nanmean(self.new(method)):.4f}" if self.has(method) else "–"
+        """With the number of repetitions where it is another than that of `REPORTED`."""
+        if not self.has(method):
+            return "–"
+        number = int(np.isfinite(self.new(method)).sum())
+        return f"{np.nanmean(self.new(method)):.4f}" + (f" ({number})" if number != self.repetitions else "")
 
     @property
     def repetitions(self) -> int:
@@ -279,7 +283,8 @@ def report(parts: Sequence[tuple[list[str], list[Target]]]) -> str:
         " `stable=True`, the rule for new rows, which the targets are about. Values on new rows, means over"
         " repetitions; differences with paired standard errors; *better* and *worse* are signs of the mean difference,"
         " p-values those of one-sided paired t-tests, Holm's correction over the cells of a line. Repetitions draw from"
-        " one data set: the standard errors are of these data.",
+        " one data set: the standard errors are of these data. In brackets: repetitions of a method, if they are others"
+        " than those of the line.",
         table(("target", "measured", ""), targets, words=3),
     ]
     return "\n\n".join([*head, *(line for lines, _ in parts for line in lines)]) + "\n"
