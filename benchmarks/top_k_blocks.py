@@ -23,7 +23,7 @@ from top_k_data import Cell, Extreme, Real, Scores, Synthetic, Tags
 SIZES = (1, 3, 5)
 METRICS = top_k_peers.METRICS
 MEASURED = ("new", "tuning", "seconds")
-"""What a block says of each method: the value on new rows, on the tuning rows, and what tuning took."""
+"""What a block says of each method: the value on new rows, on the tuning rows, and the CPU time of tuning."""
 
 OURS: dict[str, dict[str, Any]] = {"exact": {}, "shrunken": {"shrinkage": "auto"}, "stable": {"stable": True}}
 CUTOFFS, FRANK_WOLFE, BLOCK_COORDINATE = "cutoffs", "Frank–Wolfe", "block coordinate"
@@ -62,17 +62,17 @@ def macro_f1(labels: np.ndarray, predicted: np.ndarray, classes: int) -> float:
 def predictions(method: str, found: Scores) -> tuple[np.ndarray, np.ndarray, float]:
     """Predicted classes of the tuning rows and of new ones, and the seconds of tuning."""
     classes = found.scores.shape[1]
-    start = time.perf_counter()
+    start = time.process_time()
     if method == ARGMAX:
         return found.scores.argmax(axis=1), found.new.argmax(axis=1), 0.0
     if method in OURS:
         rule = tune_top_k(found.labels, found.scores, k=1, classes=range(classes), **OURS[method])
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         return rule.predict(found.scores), rule.predict(found.new), seconds
     if method == ONE_VS_REST:
         indicators = (found.labels[:, None] == np.arange(classes)).astype(np.uint8)
         cut = tune_thresholds(indicators, found.scores, stable=True)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         first, second = (margins(scores, cut.thresholds).argmax(axis=1) for scores in (found.scores, found.new))
         return first, second, seconds
     arrays = {"labels": found.labels, "scores": found.scores, "new": found.new}
@@ -123,9 +123,9 @@ def macro_values(truth: Any, positions: np.ndarray) -> dict[str, float]:
 def chosen(method: str, found: Scores, metric: str, k: int, repetition: int) -> tuple[Any, np.ndarray, float]:
     """Predicted columns of the tuning rows (None where a method has none) and of new ones, and the seconds."""
     if method in OURS:
-        start = time.perf_counter()
+        start = time.process_time()
         rule = tune_top_k(found.labels, found.scores, k=k, metric=metric, average="macro", **OURS[method])
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         return *(rule.predict(scores, as_="positions") for scores in (found.scores, found.new)), seconds
     if method == LARGEST:
         return *(largest(scores, k) for scores in (found.scores, found.new)), 0.0
@@ -184,7 +184,7 @@ TURNS = 3
 
 
 def class_times(rows: int = 100_000, classes: int = 10) -> np.ndarray:
-    """Seconds of macro-F1 on true probabilities, of each of `OURS` and of `CUTOFFS`; and their tuning values."""
+    """CPU seconds of macro-F1 on true probabilities, of each of `OURS` and of `CUTOFFS`; and their tuning values."""
     population = Synthetic(classes, 5, rows)
     random = np.random.default_rng(0)
     _, (X, y), _ = population.draw(random)
@@ -195,9 +195,9 @@ def class_times(rows: int = 100_000, classes: int = 10) -> np.ndarray:
         tune_top_k(y[:2_000], scores[:2_000], k=1, classes=range(classes), **options)  # compiled
         seconds = []
         for _ in range(TURNS):
-            start = time.perf_counter()
+            start = time.process_time()
             rule = tune_top_k(y, scores, k=1, classes=range(classes), **options)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
         found.append((np.median(seconds), macro_f1(y, rule.predict(scores), classes)))
     arrays = {"labels": y, "scores": scores, "new": scores[:1]}
     answer = peer(*RIVALS[CUTOFFS]).ask(arrays, method="cutoffs", turns=TURNS)
@@ -206,7 +206,7 @@ def class_times(rows: int = 100_000, classes: int = 10) -> np.ndarray:
 
 
 def budget_times(problem: Tags | Extreme) -> np.ndarray:
-    """(sizes, metrics, methods): seconds of one repetition, each the median of some turns after a first one."""
+    """(sizes, metrics, methods): CPU seconds of one repetition, each the median of some turns after a first one."""
     found = problem.scores(0)
     values = np.full((len(SIZES), len(METRICS), len(TIMED)), np.nan)
     for i, k in enumerate(SIZES):
