@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from surecut._inputs import plain_name
 from surecut.averages import undefined_labels
 from surecut.confusion import Confusion
-from surecut.metrics import ALIASES, Metric
+from surecut.metrics import ALIASES, LinearFractionalMetric, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +195,19 @@ class LabelObjective(ABC):
     def combine(self, sums: NDArray[np.float64]) -> Any:
         """The value, from sums of shape (sums, …)."""
 
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        """The numbers w, n₀, n₁, n₂, d₀, d₁, d₂ of each label, shape (7, labels), or None.
+
+        With them the value is the sum over labels of w (n₀ + n₁ TP + n₂ predicted) / (d₀ + d₁ TP + d₂ predicted), with
+        0 where the denominator is 0; up to a constant.
+        """
+        return None
+
+    def _ratios(self, *numbers: Any) -> NDArray[np.float64]:
+        labels = len(self.positives)
+        return np.stack([np.broadcast_to(np.asarray(number, dtype=float), (labels,)) for number in numbers])
+
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
         return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
@@ -248,6 +262,18 @@ class AveragedMetric(LabelObjective):
             return np.stack(np.broadcast_arrays(np.asarray(tp, dtype=float), np.asarray(predicted, dtype=float)))
         return np.asarray(self.per_label(tp, predicted, label) * self.weight[label])[None]
 
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        if self.average == MICRO or not isinstance(self.metric, LinearFractionalMetric):
+            return None
+        positives = np.asarray(self.positives, dtype=float)
+        negatives = self.total - positives
+        lines = []
+        for of_tp, of_fp, of_fn, of_tn in self.metric.cells(positives, negatives):
+            constant = of_fn * positives + of_tn * negatives
+            lines += [constant, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn]
+        return self._ratios(self.weight, *lines)
+
     def per_label(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         """The metric of labels; 0 where it is 0/0."""
         positives = self.positives[label]
@@ -287,6 +313,14 @@ class ClassObjective(LabelObjective):
 
     def combine(self, sums: NDArray[np.float64]) -> Any:
         return self.metric.combine(tuple(sums), self.positives, self.total)
+
+    @cached_property
+    def ratios(self) -> NDArray[np.float64] | None:
+        if isinstance(self.metric, MulticlassAccuracy):
+            return self._ratios(1 / self.total, 0, 1, 0, 1, 0, 0)
+        if isinstance(self.metric, BalancedAccuracy):
+            return self._ratios(1 / np.count_nonzero(self.positives), 0, 1, 0, self.positives, 0, 0)
+        return None
 
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():

@@ -13,12 +13,16 @@ import numpy as np
 from surecut.decisions.score_map import SOFTMAX, ScoreMap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 LEAST = 1e-12
 """Probabilities below it count as this, or as half the smallest one that is not 0, if that is larger."""
 
 NEWTON_STEPS, VARIANCE_STEPS = 25, 12
+
+VALUES_AT_ONCE = 1 << 17
 
 FIRST_VARIANCE, LEAST_VARIANCE, LARGEST_VARIANCE = 0.1, 1e-4, 10.0
 
@@ -81,23 +85,31 @@ def _newton(
     variance: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The likeliest parameters for a variance, and the curvature there."""
-    rows, classes = place.shape
-    row = np.arange(rows)
+    classes = place.shape[1]
     precision = np.append(0.1, np.full(classes, 1 / variance))
+    counts = np.bincount(codes, weight, minlength=classes)
+    own = float(weight @ place[np.arange(len(codes)), codes])
     for _ in range(NEWTON_STEPS):
-        slope, shifts = np.exp(parameters[0]), parameters[1:]
-        probability = _softmax(slope * place + shifts)
-        weighed = probability * weight[:, None]
-        residual = weighed.copy()
-        residual[row, codes] -= weight
-        along = slope * place
-        mean_along = (probability * along).sum(axis=1)
-        gradient = np.append((residual * along).sum(), residual.sum(axis=0)) + precision * parameters
+        slope, shifts = float(np.exp(parameters[0])), parameters[1:]
+        # Of the probabilities: their sums, and those of their products with each other and with the places
+        sums, along, square = np.zeros(classes), 0.0, 0.0
+        products, cross = np.zeros((classes, classes)), np.zeros(classes)
+        for block in _blocks(len(codes), classes):
+            part, size = place[block], weight[block]
+            probability = _softmax(slope * part + shifts)
+            weighed = probability * size[:, None]
+            mean = np.einsum("ij,ij->i", probability, part)
+            sums += weighed.sum(axis=0)
+            products += weighed.T @ probability
+            along += float(size @ mean)
+            centred = weighed * (part - mean[:, None])
+            cross += centred.sum(axis=0)
+            square += float((centred * part).sum())
+        gradient = np.append(slope * (along - own), sums - counts) + precision * parameters
         curvature = np.empty((classes + 1, classes + 1))
-        curvature[1:, 1:] = np.diag(weighed.sum(axis=0)) - weighed.T @ probability
-        cross = (weighed * (along - mean_along[:, None])).sum(axis=0)
-        curvature[0, 1:] = curvature[1:, 0] = cross
-        curvature[0, 0] = (weighed * (along - mean_along[:, None]) ** 2).sum()
+        curvature[1:, 1:] = np.diag(sums) - products
+        curvature[0, 1:] = curvature[1:, 0] = slope * cross
+        curvature[0, 0] = slope**2 * square
         curvature += np.diag(precision)
         step = np.linalg.solve(curvature, gradient)
         step /= max(1.0, float(np.abs(step).max()))
@@ -105,6 +117,12 @@ def _newton(
         if np.abs(step).max() < 1e-6:
             break
     return parameters, curvature
+
+
+def _blocks(rows: int, classes: int) -> Iterator[slice]:
+    """Rows that stay in cache, and so few that matrix products need no threads."""
+    size = max(64, VALUES_AT_ONCE // classes**2)
+    return (slice(start, start + size) for start in range(0, rows, size))
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,7 @@
-"""What a label has to beat in each row to be predicted, for the sweeps; in NumPy, and compiled where it pays."""
+"""A label against the others, row by row: which rows may join it, and where; in NumPy, and compiled where it pays.
+
+A row joins a label when a·η + b overtakes the k-th best of the row's other labels, its *rival*, which loses the row.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.core.kernels import LOADING, compiled_module, has_numba
-from surecut.core.label_rows import DenseRows, StoredRows
-from surecut.core.settings import settings
+from surecut.core.label_rows import Counts, DenseRows, StoredRows
 from surecut.core.top_rows import NO_LABEL, top_entries
 
 if TYPE_CHECKING:
@@ -18,203 +19,206 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from surecut.core.label_rows import LabelRows
-    from surecut.core.sweeps import Flips
-
-PASSES = 50
-"""About so many times all scores are read in a search: numba is loaded at once where that is worth it."""
 
 
-class Column(NamedTuple):
-    """The scores of one label, in the rows that have one."""
+class Joining(NamedTuple):
+    """Rows that may join a label, and the counts where none of them has.
 
-    rows: Any
-    entries: Any
-    eta: NDArray[np.float64]
+    Attributes
+    ----------
+    place
+        Where each row joins: the offset, or the gain, of the label from which on it is predicted.
+    rival
+        The label that loses the row.
+    gained, lost
+        Weight of the row if it has the label, and if it has the rival.
+    weight
+        Of the row.
+    threshold, eta
+        What the label has to beat, and its score.
+    base
+        The counts where none of the rows has joined.
+    """
 
-
-class Beaten(NamedTuple):
-    """The k-th best of the other labels of each row: its gain, which label it is, whether the row has it."""
-
-    gain: NDArray[np.float64]
+    place: NDArray[np.float64]
     rival: NDArray[np.int64]
-    truth: NDArray[Any]
+    gained: NDArray[np.float64]
+    lost: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    eta: NDArray[np.float64]
+    base: Counts
 
-    def joins(self, gain: NDArray[np.float64], label: int) -> NDArray[np.bool_]:
-        """Where a label with these gains is predicted: it is larger, or equal and in the lower column."""
-        won = (gain > self.gain) | ((gain == self.gain) & (label < self.rival))
-        return np.asarray(won & (gain > -np.inf))
+    def some(self, rows: Any, base: Counts) -> Joining:
+        """Some of the rows, with counts of their own."""
+        return Joining(*(column[rows] for column in self[:-1]), base)
+
+    def counts(self, label: int, a: float, offset: float) -> Counts:
+        """The counts with a gain and an offset of the label."""
+        gain = self.eta * a + offset
+        joined = np.flatnonzero((gain > self.threshold) | ((gain == self.threshold) & (label < self.rival)))
+        labels = len(self.base.tp)
+        rival, weight = self.rival[joined], self.weight[joined]
+        tp = self.base.tp - np.bincount(rival, self.lost[joined], minlength=labels)
+        predicted = self.base.predicted - np.bincount(rival, weight, minlength=labels)
+        tp[label] += self.gained[joined].sum()
+        predicted[label] += weight.sum()
+        return Counts(tp, predicted)
 
 
 class Contest(ABC):
-    """A label against all others, row by row. `gain` is that of all entries, in the shape of the rows' scores."""
+    """The rows of a search, and the present gain a·η + b of each of their entries."""
+
+    def __init__(self, rows: LabelRows, gain: NDArray[np.float64], module: ModuleType | None) -> None:
+        self.gain, self.k, self.module = gain, rows.k, module
+        self._row_weight = rows.weight
+        self._eta = rows.eta
+        self._truth = rows.truth
+        self._buffers = [np.empty(0)] * 6
+        self._rivals = np.empty(0, dtype=np.int64)
 
     @abstractmethod
-    def column(self, label: int) -> Column:
-        """The scores of a label."""
+    def column(self, label: int) -> tuple[Any, NDArray[np.int64]]:
+        """Where the entries of a label are, and the rows that they belong to."""
 
     @abstractmethod
-    def against(self, gain: NDArray[np.float64], label: int) -> Beaten:
-        """What a label has to beat."""
+    def against(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        """What the label has to beat in each of its rows: the gain, whose it is, and whether the row has that label."""
 
     @abstractmethod
-    def gain_of(self, gain: NDArray[np.float64], label: int) -> NDArray[np.float64]:
-        """The gains of a label."""
+    def _plan(self, label: int) -> tuple[Any, ...]:
+        """Columns, starts of rows, rows and entries of the label, as the compiled loop takes them; and how many."""
 
-    @abstractmethod
-    def write(self, gain: NDArray[np.float64], label: int, column: NDArray[np.float64]) -> None:
+    def write(self, label: int, a: float, offset: float) -> None:
         """Replace the gains of a label."""
+        where, _ = self.column(label)
+        eta = self._eta[where]
+        with np.errstate(invalid="ignore"):
+            gain = eta * a + offset
+        self.gain[where] = np.where(np.isinf(eta), eta, gain)
 
-    @abstractmethod
-    def truth_of(self, label: int) -> NDArray[Any]:
-        """Whether rows have a label."""
+    def joining(self, label: int, a: float, offset: float, by_gain: bool, counts: Counts) -> Joining:
+        """Which rows may join a label, where the other number is as it is; `counts` are those of the present gains."""
+        if self.module is not None:
+            return self._joining_compiled(label, a, offset, by_gain, counts)
+        where, row = self.column(label)
+        threshold, rival, rival_truth = self.against(label)
+        eta, own, truth = self._eta[where], self.gain[where], self._truth[where].astype(float)
+        weight = np.ones(len(row)) if self._row_weight is None else self._row_weight[row]
+        present = ((own > threshold) | ((own == threshold) & (label < rival))) & (own > -np.inf)
+        moves = np.isfinite(eta) & np.isfinite(threshold)  # no number changes what infinities decide
+        always = present
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            if by_gain:
+                moves &= eta > 0
+                place = (threshold - offset) / eta
+                always = np.where(moves, place <= 0, present)
+                moves &= place > 0
+            else:
+                place = threshold - eta * a
+                always = present & ~moves
+        changed = np.flatnonzero(present != always)
+        sign = np.where(always[changed], weight[changed], -weight[changed])
+        tp, predicted = counts.tp.astype(float), counts.predicted.astype(float)
+        predicted[label] += sign.sum()
+        tp[label] += (sign * truth[changed]).sum()
+        known = rival[changed] != NO_LABEL
+        whose, sign = rival[changed][known], sign[known]
+        predicted -= np.bincount(whose, sign, minlength=len(tp))
+        tp -= np.bincount(whose, sign * rival_truth[changed][known], minlength=len(tp))
+        columns = place, rival, weight * truth, weight * rival_truth, weight, threshold, eta
+        return Joining(*(column[moves] for column in columns), Counts(tp, predicted))
 
-    @abstractmethod
-    def weight_of(self, label: int) -> NDArray[Any]:
-        """The weight of the rows that have a score for a label."""
+    def _joining_compiled(self, label: int, a: float, offset: float, by_gain: bool, counts: Counts) -> Joining:
+        *plan, size = self._plan(label)
+        if len(self._rivals) < size:
+            self._buffers = [np.empty(size) for _ in range(6)]
+            self._rivals = np.empty(size, dtype=np.int64)
+        tp, predicted = counts.tp.astype(float), counts.predicted.astype(float)
+        gain, eta, truth = self.gain.reshape(-1), self._eta.reshape(-1), self._truth.reshape(-1)
+        weight = np.empty(0) if self._row_weight is None else self._row_weight
+        place, *others = self._buffers
+        numbers = label, self.k, float(a), float(offset), by_gain
+        out = place, self._rivals, *others
+        assert self.module is not None
+        moved = self.module.join(gain, eta, truth, weight, *plan, *numbers, *out, tp, predicted)
+        columns = (column[:moved] for column in out)
+        return Joining(*columns, Counts(tp, predicted))
 
 
 class DenseContest(Contest):
     """Of a dense matrix."""
 
-    def __init__(self, rows: DenseRows, module: ModuleType | None) -> None:
-        self.of, self.module = rows, module
-        size = len(rows.scores)
-        self._row = np.arange(size)
-        self._weight = np.ones(size, dtype=np.int64) if rows.weight is None else rows.weight
-        kind = np.int64 if rows.truth.dtype.kind in "biu" else np.float64
-        self._truth = rows.truth
-        self._columns: dict[int, NDArray[Any]] = {}
-        self._kind = kind
+    def __init__(self, rows: DenseRows, gain: NDArray[np.float64], module: ModuleType | None) -> None:
+        super().__init__(rows, gain, module)
+        self._row = np.arange(len(rows.scores))
+        self._eta, self._truth = np.ascontiguousarray(rows.scores), np.ascontiguousarray(rows.truth)
 
-    def column(self, label: int) -> Column:
-        return Column(slice(None), None, self.of.scores[:, label])
+    def column(self, label: int) -> tuple[Any, NDArray[np.int64]]:
+        return (slice(None), label), self._row
 
-    def against(self, gain: NDArray[np.float64], label: int) -> Beaten:
-        size, k = len(gain), self.of.k
-        best, rival = np.empty(size), np.empty(size, dtype=np.int64)
-        if self.module is not None:
-            self.module.beaten_of_dense(gain, label, k, best, rival)
-        else:
-            beaten_of_dense(gain, label, k, best, rival)
-        truth = np.where(rival >= 0, self._truth[self._row, rival], 0)
-        return Beaten(best, rival, truth.astype(self._kind))
+    def against(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        others = self.gain.copy()
+        others[:, label] = -np.inf
+        if self.k >= others.shape[1]:
+            nobody = np.full(len(others), NO_LABEL)
+            return np.full(len(others), -np.inf), nobody, np.zeros(len(others))
+        rival = others.argmax(axis=1) if self.k == 1 else np.argsort(-others, axis=1, kind="stable")[:, self.k - 1]
+        best = others[self._row, rival]
+        truth = self._truth[self._row, rival]
+        return best, np.where(best == -np.inf, NO_LABEL, rival), np.where(best == -np.inf, 0, truth)
 
-    def gain_of(self, gain: NDArray[np.float64], label: int) -> NDArray[np.float64]:
-        return gain[:, label]
-
-    def write(self, gain: NDArray[np.float64], label: int, column: NDArray[np.float64]) -> None:
-        gain[:, label] = column
-
-    def truth_of(self, label: int) -> NDArray[Any]:
-        if label not in self._columns:
-            self._columns[label] = self._truth[:, label].astype(self._kind)
-        return self._columns[label]
-
-    def weight_of(self, label: int) -> NDArray[Any]:
-        return self._weight
+    def _plan(self, label: int) -> tuple[Any, ...]:
+        rows, labels = self.gain.shape
+        return NOTHING, NOTHING, NOTHING, NOTHING, labels, rows
 
 
 class StoredContest(Contest):
     """Of a sparse matrix."""
 
-    def __init__(self, rows: StoredRows, module: ModuleType | None) -> None:
-        self.of, self.module = rows, module
-        order = np.argsort(rows.columns, kind="stable")
-        self._starts = np.searchsorted(rows.columns[order], np.arange(len(rows.positives) + 1))
-        self._order = order
-        size = len(rows.indptr) - 1
-        self._weight = np.ones(size, dtype=np.int64) if rows.weight is None else rows.weight
-        self._kind = np.int64 if rows.truth.dtype.kind in "biu" else np.float64
+    def __init__(self, rows: StoredRows, gain: NDArray[np.float64], module: ModuleType | None) -> None:
+        super().__init__(rows, gain, module)
+        self._columns, self._indptr, self._row = rows.columns.astype(np.int64), rows.indptr, rows.row
+        self._order = np.argsort(rows.columns, kind="stable")
+        self._starts = np.searchsorted(rows.columns[self._order], np.arange(len(rows.positives) + 1))
 
-    def _entries(self, label: int) -> NDArray[np.int64]:
-        return self._order[self._starts[label] : self._starts[label + 1]]
+    def column(self, label: int) -> tuple[Any, NDArray[np.int64]]:
+        entries = self._order[self._starts[label] : self._starts[label + 1]]
+        return entries, self._row[entries]
 
-    def column(self, label: int) -> Column:
-        entries = self._entries(label)
-        return Column(self.of.row[entries], entries, self.of.scores[entries])
+    def against(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        entries, rows = self.column(label)
+        best, rival = np.full(len(entries), -np.inf), np.full(len(entries), NO_LABEL)
+        size = self._indptr[rows + 1] - self._indptr[rows]
+        starts = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
+        place = np.arange(starts[-1]) - np.repeat(starts[:-1], size) + np.repeat(self._indptr[rows], size)
+        others = self.gain[place]
+        others[np.isin(place, entries)] = -np.inf
+        chosen = top_entries(starts, place, others, self.k)  # the k best of each row, the largest first
+        owner = np.searchsorted(starts, chosen, side="right") - 1
+        last = np.arange(len(chosen)) - np.searchsorted(owner, owner) == self.k - 1
+        entry = place[chosen[last]]
+        best[owner[last]], rival[owner[last]] = self.gain[entry], self._columns[entry]
+        truth = np.zeros(len(entries))
+        truth[owner[last]] = self._truth[entry]
+        return best, rival, truth
 
-    def against(self, gain: NDArray[np.float64], label: int) -> Beaten:
-        entries = self._entries(label)
-        best, rival = np.empty(len(entries)), np.empty(len(entries), dtype=np.int64)
-        rows = self.of.row[entries]
-        kernel = beaten_of_stored if self.module is None else self.module.beaten_of_stored
-        kernel(gain, self.of.indptr, rows, entries, self.of.k, best, rival)
-        known = rival >= 0
-        truth = np.where(known, self.of.truth[np.maximum(rival, 0)], 0).astype(self._kind)
-        label_of = np.where(known, self.of.columns[np.maximum(rival, 0)], NO_LABEL).astype(np.int64)
-        return Beaten(best, label_of, truth)
-
-    def gain_of(self, gain: NDArray[np.float64], label: int) -> NDArray[np.float64]:
-        return gain[self._entries(label)]
-
-    def write(self, gain: NDArray[np.float64], label: int, column: NDArray[np.float64]) -> None:
-        gain[self._entries(label)] = column
-
-    def truth_of(self, label: int) -> NDArray[Any]:
-        return self.of.truth[self._entries(label)].astype(self._kind)
-
-    def weight_of(self, label: int) -> NDArray[Any]:
-        return self._weight[self.of.row[self._entries(label)]]
+    def _plan(self, label: int) -> tuple[Any, ...]:
+        entries, rows = self.column(label)
+        return self._columns, self._indptr, rows, entries, 0, len(rows)
 
 
-def of(rows: LabelRows) -> Contest:
+NOTHING = np.empty(0, dtype=np.int64)
+
+
+def contest(rows: LabelRows, gain: NDArray[np.float64]) -> Contest:
     """The contest of rows, compiled where numba is loaded or worth loading."""
-    module = compiled_module(settings())
-    worth_loading = settings().kernels is None and rows.eta.size * PASSES >= settings().compile_after
-    if module is None and worth_loading and has_numba():
-        module = LOADING.load()
-    return DenseContest(rows, module) if isinstance(rows, DenseRows) else StoredContest(_stored(rows), module)
-
-
-def _stored(rows: LabelRows) -> StoredRows:
-    if not isinstance(rows, StoredRows):
-        raise TypeError(f"expected rows of a dense or of a sparse matrix, got {type(rows).__name__}")
-    return rows
-
-
-def beaten_of_dense(
-    gain: NDArray[np.float64], label: int, k: int, best: NDArray[np.float64], rival: NDArray[np.int64]
-) -> None:
-    """The k-th best of the other labels of each row, and which it is; equal ones are in the order of their columns."""
-    others = gain.copy()
-    others[:, label] = -np.inf
-    if k >= others.shape[1]:
-        best[:], rival[:] = -np.inf, NO_LABEL
-        return
-    if k == 1:
-        rival[:] = others.argmax(axis=1)
-    else:
-        order = np.argsort(-others, axis=1, kind="stable")
-        rival[:] = order[:, k - 1]
-    best[:] = others[np.arange(len(others)), rival]
-    rival[best == -np.inf] = NO_LABEL
-
-
-def beaten_of_stored(
-    gain: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    entries: NDArray[np.int64],
-    k: int,
-    best: NDArray[np.float64],
-    rival: NDArray[np.int64],
-) -> None:
-    """The same for some entries of a sparse matrix, one a row: the place of the k-th best other entry of its row."""
-    best[:], rival[:] = -np.inf, NO_LABEL
-    if not len(rows):
-        return
-    size = indptr[rows + 1] - indptr[rows]
-    starts = np.concatenate(([0], np.cumsum(size)))
-    place = np.arange(starts[-1]) - np.repeat(starts[:-1], size) + np.repeat(indptr[rows], size)
-    others = gain[place]
-    others[np.isin(place, entries)] = -np.inf
-    # top_entries gives the k best of each row, the largest first
-    chosen = top_entries(starts, place, others, k)
-    owner = np.searchsorted(starts, chosen, side="right") - 1
-    rank = np.arange(len(chosen)) - np.searchsorted(owner, owner)
-    last = rank == k - 1
-    best[owner[last]] = others[chosen[last]]
-    rival[owner[last]] = place[chosen[last]]
+    module = rows.compiled
+    if isinstance(rows, StoredRows):
+        return StoredContest(rows, gain, module)
+    if isinstance(rows, DenseRows):
+        return DenseContest(rows, gain, module)
+    raise TypeError(f"expected rows of a dense or of a sparse matrix, got {type(rows).__name__}")
 
 
 def bins_of(place: NDArray[np.float64], lowest: float, scale: float, bins: int) -> NDArray[np.int64]:
@@ -225,25 +229,20 @@ def bins_of(place: NDArray[np.float64], lowest: float, scale: float, bins: int) 
 
 
 def binned(
-    flips: Flips, lowest: float, scale: float, bins: int, labels: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """By bin: weight of rows without a rival; by bin and rival: weight of rows, and of those that have the rival; by
-    bin: weight of the rows that have the label."""
-    bin_of = bins_of(flips.place, lowest, scale, bins)
-    known = flips.rival >= 0
-    cell = bin_of * labels + flips.rival
-    kind = flips.weight.dtype
-
-    def summed(where: NDArray[np.int64], weight: NDArray[Any], size: int) -> NDArray[Any]:
-        return np.bincount(where, weight, minlength=size).astype(np.result_type(kind, weight.dtype))
-
-    alone = summed(bin_of[~known], flips.weight[~known], bins)
-    cell = cell if known.all() else cell[known]
-    of_rows = summed(cell, flips.weight if known.all() else flips.weight[known], bins * labels)
-    of_lost = summed(cell, flips.lost if known.all() else flips.lost[known], bins * labels)
-    return (
-        alone,
-        of_rows.reshape(bins, labels),
-        of_lost.reshape(bins, labels),
-        summed(bin_of, flips.gained, bins),
+    joining: Joining, lowest: float, scale: float, bins: int, module: ModuleType | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The bin of each row; by bin and rival: weight of rows, and of those that have the rival; by bin: weight of the
+    rows that have the label."""
+    labels = len(joining.base.tp)
+    if module is not None:
+        bin_of = np.empty(len(joining.place), dtype=np.int64)
+        of_rows, of_lost, of_gained = np.zeros((bins, labels)), np.zeros((bins, labels)), np.zeros(bins)
+        module.count_in_bins(*joining[:5], lowest, scale, bin_of, of_rows, of_lost, of_gained)
+        return bin_of, of_rows, of_lost, of_gained
+    bin_of = bins_of(joining.place, lowest, scale, bins)
+    cell = bin_of * labels + joining.rival
+    of_rows, of_lost = (
+        np.bincount(cell, weight, minlength=bins * labels).reshape(bins, labels)
+        for weight in (joining.weight, joining.lost)
     )
+    return bin_of, of_rows, of_lost, np.bincount(bin_of, joining.gained, minlength=bins)

@@ -40,7 +40,7 @@ def fixed_point(rows: LabelRows, objective: LabelObjective, start: Rule) -> Rule
     tp, predicted = np.zeros(len(a)), np.zeros(len(a))
     quiet = 0
     for number in range(ROUNDS):
-        found = rows.counts(rows.choose(rows.affine(a, offsets)))
+        found = rows.counts(rows.chosen(a, offsets))
         value = objective.value(found.tp, found.predicted)
         quiet = 0 if value > best.value + GAINED else quiet + 1
         if value > best.value + GAINED:

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from surecut.core.kernels import LOADING, compiled_module, has_numba
+from surecut.core.settings import settings
 from surecut.core.top_rows import NO_LABEL, top_entries, top_positions
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from numpy.typing import NDArray
+
+
+PASSES = 50
+"""About so many times all scores are read in a search: numba is loaded at once where that is worth it."""
 
 
 class Counts(NamedTuple):
@@ -60,6 +68,17 @@ class LabelRows(ABC):
     def affine(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         """a·η + b of each entry."""
 
+    @cached_property
+    def compiled(self) -> ModuleType | None:
+        """The compiled loops, if they are loaded, or if there are so many rows that it pays to load them now."""
+        module = compiled_module(settings())
+        worth_loading = settings().kernels is None and self.eta.size * PASSES >= settings().compile_after
+        return LOADING.load() if module is None and worth_loading and has_numba() else module
+
+    def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> Any:
+        """The k entries of each row whose a·η + b is largest."""
+        return self.choose(self.affine(a, offsets))
+
     @abstractmethod
     def choose(self, gain: NDArray[np.float64]) -> Any:
         """The k entries of each row whose gain is largest."""
@@ -99,6 +118,13 @@ class DenseRows(LabelRows):
     @cached_property
     def _has_infinite(self) -> bool:
         return bool(np.isinf(self.scores).any())
+
+    def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
+        if self.compiled is None:
+            return super().chosen(a, offsets)
+        found = np.empty((len(self.scores), self.k), dtype=np.int64)
+        self.compiled.choose(self.scores, a, offsets, self.k, found)
+        return found
 
     def choose(self, gain: NDArray[np.float64]) -> NDArray[np.int64]:
         return top_positions(gain, self.k)
@@ -161,6 +187,13 @@ class StoredRows(LabelRows):
         with np.errstate(invalid="ignore"):
             gain = self.scores * a[self.columns] + offsets[self.columns]
         return np.where(np.isinf(self.scores), self.scores, gain)
+
+    def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
+        if self.compiled is None:
+            return super().chosen(a, offsets)
+        found = np.empty(min(len(self.scores), self.k * (len(self.indptr) - 1)), dtype=np.int64)
+        number = self.compiled.choose_stored(self.scores, self.columns, self.indptr, a, offsets, self.k, found)
+        return found[:number]
 
     def choose(self, gain: NDArray[np.float64]) -> NDArray[np.int64]:
         return top_entries(self.indptr, self.columns, gain, self.k)

@@ -1,9 +1,8 @@
 """Exact search of one number of a rule at a time: a label's offset, or its gain, with all others as they are.
 
-While the offset of a label grows, rows join it one after the other: each where the label overtakes the k-th best of the
-row's other labels, its *rival*, which loses the row. So the best offset is found by one pass over the rows in the order
-of their *margins*, the offsets at which they join. Rows in many bins of margins are counted by bin first, and only
-bins that could hold a better offset are opened.
+While the offset of a label grows, rows join it one after the other. So the best offset is found by one pass over the
+rows in the order in which they join. Many rows are counted in bins first, and only bins that could hold a better offset
+are opened.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.core import contests
+from surecut.core.contests import Joining, binned, contest
 from surecut.core.fixed_point import Rule
 from surecut.core.label_rows import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -41,44 +41,8 @@ CURVE_ROWS, FEWEST_CURVES = 1 << 16, 4
 """Rows of all gains of a label that are tried together; fewer gains than these are not worth it."""
 
 
-class Flips(NamedTuple):
-    """Rows that may join a label, and where.
-
-    Attributes
-    ----------
-    place
-        Where each row joins.
-    rival
-        The label that loses the row; `NO_LABEL` where none does.
-    gained, lost
-        Weight of the row if it has the label, and if it has the rival.
-    weight
-        Of the row.
-    """
-
-    place: NDArray[np.float64]
-    rival: NDArray[np.int64]
-    gained: NDArray[Any]
-    lost: NDArray[Any]
-    weight: NDArray[Any]
-
-    def take(self, rows: Any) -> Flips:
-        """Some of the rows."""
-        return Flips(*(column[rows] for column in self))
-
-
-class Joining(NamedTuple):
-    """The rows that may join a label, the counts where none has, and where they do: where a·η + b is the threshold."""
-
-    flips: Flips
-    base: Counts
-    beaten: contests.Beaten
-    threshold: NDArray[np.float64]
-    eta: NDArray[np.float64]
-
-
 class Found(NamedTuple):
-    """The best place of a label: rows whose margin is at most `place` join."""
+    """The best place of a label: rows that join there or before do."""
 
     place: float
     value: float
@@ -90,26 +54,28 @@ class Sweep:
     def __init__(self, rows: LabelRows, objective: LabelObjective, rule: Rule) -> None:
         self.rows, self.objective = rows, objective
         self.a, self.offsets = rule.a.copy(), rule.offsets.copy()
-        self.gain = rows.affine(self.a, self.offsets)
-        self.contest = contests.of(rows)
-        self.counts = self._counted()
-        self.value = objective.value(*self.counts)
-        self._scales = bool((rows.eta >= 0).all())
+        self.contest = contest(rows, rows.affine(self.a, self.offsets))
+        self._by_gain = bool((rows.eta >= 0).all())
+        self._recount()
 
-    def run(self, lines: bool = False) -> Sweep:
-        """Search label by label until no number can be improved; with `lines` nor a gain together with its offset."""
+    def run(self, lines: bool = False, gains: bool = True) -> Sweep:
+        """Search label by label until no number can be improved.
+
+        With `lines` no gain together with its offset either; without `gains` offsets alone.
+        """
         labels = len(self.a)
         quiet = 0
         for _ in range(MOST_ROUNDS):
             for label in range(labels):
                 improved = self._improve(label)
-                if self._scales:
+                if gains and self._by_gain:
                     improved |= self._improve(label, by_gain=True)
                 quiet = 0 if improved else quiet + 1
                 if quiet >= labels:
                     if not (lines and self._any_line()):
                         return self
                     quiet = 0
+            self._recount()
         return self
 
     @property
@@ -119,20 +85,28 @@ class Sweep:
 
     def best_of(self, label: int, by_gain: bool = False) -> Found:
         """The best place of a label's offset (or gain) with all others as they are, and the value there."""
-        joining = self._joining(label, by_gain)
-        return best_place(joining.flips, joining.base, label, self.objective)
+        return best_place(self._joining(label, by_gain), label, self.objective, self.contest.module)
+
+    def _recount(self) -> None:
+        """Count anew, so that errors of sums do not grow."""
+        self.counts = self.rows.counts(self.rows.choose(self.contest.gain))
+        self.value = self.objective.value(*self.counts)
+
+    def _joining(self, label: int, by_gain: bool) -> Joining:
+        return self.contest.joining(label, self.a[label], self.offsets[label], by_gain, self.counts)
 
     def _improve(self, label: int, by_gain: bool = False) -> bool:
         """Put a label's offset, or its gain, where it is best."""
         joining = self._joining(label, by_gain)
-        if not len(joining.flips.place):
+        if not len(joining.place):
             return False
-        found = best_place(joining.flips, joining.base, label, self.objective)
+        found = best_place(joining, label, self.objective, self.contest.module)
         if not found.value > self.value + BETTER:
             return False
-        number = placed(joining.flips.place, found.place, by_gain)
-        line = (number, self.offsets[label]) if by_gain else (self.a[label], number)
-        return self._take(label, line, joining.beaten)
+        number = placed(joining.place, found.place, by_gain)
+        return self._take(
+            label, number if by_gain else self.a[label], self.offsets[label] if by_gain else number, joining
+        )
 
     def _any_line(self) -> bool:
         """Try other gains for each label, each with the offset that is best for it; all that matter if rows are few."""
@@ -143,89 +117,38 @@ class Sweep:
 
     def _improve_line(self, label: int) -> bool:
         joining = self._joining(label, False)
-        flips = joining.flips
         gains = other_gains(joining.threshold, joining.eta)
         if not len(gains):
             return False
         places = joining.threshold - gains[:, None] * joining.eta
-        curve, place, value = _best_of_curves(places, flips, joining.base, label, self.objective)
+        curve, place, value = _best_of_curves(places, joining, label, self.objective)
         if not value > self.value + BETTER:
             return False
-        return self._take(label, (float(gains[curve]), placed(places[curve], place, False)), joining.beaten)
+        return self._take(label, float(gains[curve]), placed(places[curve], place, False), joining)
 
-    def _take(self, label: int, line: tuple[float, float], beaten: contests.Beaten) -> bool:
+    def _take(self, label: int, a: float, offset: float, joining: Joining) -> bool:
         """Give a label this gain and offset, if they are better in floating-point numbers too."""
-        a, offset = line
-        column = self.contest.column(label)
-        with np.errstate(invalid="ignore"):
-            gain = column.eta * a + offset
-        gain = np.where(np.isinf(column.eta), column.eta, gain)
-        counts = self._moved(label, beaten, beaten.joins(gain, label))
+        counts = joining.counts(label, a, offset)
         value = self.objective.value(*counts)
         if not value > self.value + BETTER:
             return False
         self.a[label], self.offsets[label] = a, offset
-        self.contest.write(self.gain, label, gain)
+        self.contest.write(label, a, offset)
         self.counts, self.value = counts, value
         return True
 
-    def _joining(self, label: int, by_gain: bool) -> Joining:
-        """The rows that may join a label, and the counts where none of them has."""
-        beaten = self.contest.against(self.gain, label)
-        eta, threshold = self.contest.column(label).eta, beaten.gain
-        present = beaten.joins(self.contest.gain_of(self.gain, label), label)
-        moves = np.isfinite(eta) & np.isfinite(threshold)  # no number changes what infinities decide
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            if by_gain:
-                moves &= eta > 0
-                place = (threshold - self.offsets[label]) / eta
-                always = np.where(moves, place <= 0, present)
-                moves &= place > 0
-            else:
-                place = threshold - eta * self.a[label]
-                always = present & ~moves
-        counts = self._moved(label, beaten, always)
-        weight, truth = self.contest.weight_of(label), self.contest.truth_of(label)
-        flips = Flips(place, beaten.rival, truth * weight, beaten.truth * weight, weight)
-        if not moves.all():
-            flips, threshold, eta = flips.take(moves), threshold[moves], eta[moves]
-        return Joining(flips, counts, beaten, threshold, eta)
 
-    def _moved(self, label: int, beaten: contests.Beaten, joins: NDArray[np.bool_]) -> Counts:
-        """The counts where just these rows are predicted to have the label, and the others their rivals."""
-        present = beaten.joins(self.contest.gain_of(self.gain, label), label)
-        changed = np.flatnonzero(present != joins)
-        tp, predicted = self.counts.tp.copy(), self.counts.predicted.copy()
-        if not len(changed):
-            return Counts(tp, predicted)
-        weight = self.contest.weight_of(label)[changed]
-        sign = np.where(joins[changed], 1, -1) * weight
-        own, rival = self.contest.truth_of(label)[changed], beaten.rival[changed]
-        predicted[label] += sign.sum()
-        tp[label] += (sign * own).sum()
-        known = rival >= 0
-        labels = len(tp)
-        of_rival = beaten.truth[changed][known] * sign[known]
-        kind = tp.dtype
-        predicted = predicted - np.bincount(rival[known], sign[known], minlength=labels).astype(kind)
-        tp = tp - np.bincount(rival[known], of_rival, minlength=labels).astype(kind)
-        return Counts(tp, predicted)
-
-    def _counted(self) -> Counts:
-        return self.rows.counts(self.rows.choose(self.gain))
-
-
-def best_place(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Found:
+def best_place(joining: Joining, label: int, objective: LabelObjective, module: ModuleType | None = None) -> Found:
     """Where the value is best as rows join a label one after the other; the first such place."""
-    start = Found(-np.inf, objective.value(*base))
-    rows, labels = len(flips.place), len(base.tp)
+    start = Found(-np.inf, objective.value(*joining.base))
+    rows, labels = len(joining.place), len(joining.base.tp)
     if not rows:
         return start
     if rows < BINNED_ROWS or rows < ROWS_PER_CELL * BINS * labels or not objective.can_be_bounded:
-        return _better(start, _along(flips, base, label, objective))
+        return _better(start, _along(joining, label, objective, module))
     best = start
-    for part, counts in _open_bins(flips, base, label, objective):
-        best = _better(best, _along(part, counts, label, objective))
+    for part in _open_bins(joining, label, objective, module):
+        best = _better(best, _along(part, label, objective, module))
     return best
 
 
@@ -235,19 +158,25 @@ def _better(one: Found, other: Found) -> Found:
     return one
 
 
-def _along(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Found:
+def _along(joining: Joining, label: int, objective: LabelObjective, module: ModuleType | None) -> Found:
     """The best place in the order of all these rows."""
-    _, place, value = _best_of_curves(flips.place[None], flips, base, label, objective)
-    return Found(place, value)
+    if module is None or objective.ratios is None:
+        _, place, value = _best_of_curves(joining.place[None], joining, label, objective)
+        return Found(place, value)
+    tp, predicted = joining.base.tp.copy(), joining.base.predicted.copy()
+    order = np.argsort(joining.place)
+    last, value = module.walk(order, *joining[:5], tp, predicted, label, objective.ratios, np.empty(len(tp)), BETTER)
+    return Found(float(joining.place[last]) if last >= 0 else -np.inf, float(value))
 
 
 def _best_of_curves(
-    places: NDArray[np.float64], flips: Flips, base: Counts, label: int, objective: LabelObjective
+    places: NDArray[np.float64], joining: Joining, label: int, objective: LabelObjective
 ) -> tuple[int, float, float]:
     """The best place if the rows join at other places, shape (curves, rows): its curve, the place, the value."""
     order = np.argsort(places, axis=1)
     place = np.take_along_axis(places, order, axis=1)
-    rival, gained, lost, weight = (column[order] for column in flips[1:])
+    rival, gained, lost, weight = (column[order] for column in joining[1:5])
+    base = joining.base
     tp, predicted = base.tp[label] + np.cumsum(gained, axis=1), base.predicted[label] + np.cumsum(weight, axis=1)
     own = objective.terms(tp, predicted, np.full(place.shape, label))
     first = objective.terms(base.tp, base.predicted)
@@ -263,33 +192,29 @@ def _best_of_curves(
 
 def _change_of_rivals(
     rival: NDArray[np.int64],
-    lost: NDArray[Any],
-    weight: NDArray[Any],
+    lost: NDArray[np.float64],
+    weight: NDArray[np.float64],
     base: Counts,
     objective: LabelObjective,
     first: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """What each row changes in the sums of terms when its rival loses it, along each curve."""
     curves, rows = rival.shape
-    change = np.zeros((len(first), curves * rows))
     labels = len(base.tp)
-    who = (rival + labels * np.arange(curves)[:, None] if curves > 1 else rival).reshape(-1)
-    absent = rival.reshape(-1) < 0  # rows without a rival take nothing from a label
-    who = np.where(absent, curves * labels, who)
+    who = (rival + labels * np.arange(curves)[:, None]).reshape(-1)
     grouped = np.argsort(who.astype(np.int16) if curves * labels < 1 << 15 else who, kind="stable")
-    grouped = grouped[: len(grouped) - np.count_nonzero(absent)]
-    if len(grouped):
-        who = who[grouped]
-        starts = np.flatnonzero(np.concatenate(([True], who[1:] != who[:-1])))
-        size = np.diff(np.append(starts, len(who)))
-        who = who % labels
-        taken = base.predicted[who] - _within(weight.reshape(-1)[grouped], starts, size)
-        true = base.tp[who] - _within(lost.reshape(-1)[grouped], starts, size)
-        after = objective.terms(true, taken, who)
-        before = np.empty_like(after)
-        before[:, 1:] = after[:, :-1]
-        before[:, starts] = first[:, who[starts]]
-        change[:, grouped] = after - before
+    who = who[grouped]
+    starts = np.flatnonzero(np.concatenate(([True], who[1:] != who[:-1])))
+    size = np.diff(np.append(starts, len(who)))
+    who = who % labels
+    taken = base.predicted[who] - _within(weight.reshape(-1)[grouped], starts, size)
+    true = base.tp[who] - _within(lost.reshape(-1)[grouped], starts, size)
+    after = objective.terms(true, taken, who)
+    before = np.empty_like(after)
+    before[:, 1:] = after[:, :-1]
+    before[:, starts] = first[:, who[starts]]
+    change = np.empty_like(after)
+    change[:, grouped] = after - before
     return change.reshape(len(first), curves, rows)
 
 
@@ -300,40 +225,38 @@ def _within(numbers: NDArray[Any], starts: NDArray[np.int64], size: NDArray[np.i
     return np.asarray(total - np.repeat(before, size))
 
 
-def _open_bins(flips: Flips, base: Counts, label: int, objective: LabelObjective) -> Iterator[tuple[Flips, Counts]]:
-    """The bins of places that could hold a better one, each with the counts below it."""
+def _open_bins(joining: Joining, label: int, objective: LabelObjective, module: ModuleType | None) -> Iterator[Joining]:
+    """The bins of places that could hold a better one, neighbours together, each with the counts below it."""
+    place, base = joining.place, joining.base
     labels = len(base.tp)
-    sample = np.sort(flips.place[:: max(1, len(flips.place) // 2048)])
-    lowest, highest = sample[len(sample) // 200], sample[-1 - len(sample) // 200]
+    sample = np.sort(place[:: max(1, len(place) // 2048)])
+    lowest, highest = float(sample[len(sample) // 200]), float(sample[-1 - len(sample) // 200])
     scale = (BINS - 2) / (highest - lowest) if highest > lowest else 0.0
-    number, weight, lost, gained = contests.binned(flips, float(lowest), float(scale), BINS, labels)
-    taken, true, own = (np.cumsum(part, axis=0) for part in (weight, lost, gained))
-    joined = taken.sum(axis=1) + np.cumsum(number)
-    before = np.zeros(1, dtype=taken.dtype)
-    predicted = base.predicted - np.concatenate((np.zeros((1, labels), dtype=taken.dtype), taken))
-    tp = base.tp - np.concatenate((np.zeros((1, labels), dtype=true.dtype), true))
-    tp[:, label] = base.tp[label] + np.concatenate((before, own))
-    predicted[:, label] = base.predicted[label] + np.concatenate((before, joined))
+    bin_of, weight, lost, gained = binned(joining, lowest, scale, BINS, module)
+    nothing = np.zeros((1, labels))
+    taken, true = (np.concatenate((nothing, np.cumsum(part, axis=0))) for part in (weight, lost))
+    predicted, tp = base.predicted - taken, base.tp - true
+    tp[:, label] = base.tp[label] + np.concatenate(([0.0], np.cumsum(gained)))
+    predicted[:, label] = base.predicted[label] + taken.sum(axis=1)
     where = np.broadcast_to(np.arange(labels), tp.shape)
     edges = objective.terms(tp, predicted, where).sum(axis=-1)
     best_edge = float(np.max(objective.combine(edges)))
-    bound_tp, bound_predicted = tp[:-1].copy(), predicted[1:] + (tp[:-1] - tp[1:])
-    bound_tp[:, label] = tp[1:, label]
-    bound_predicted[:, label] = predicted[:-1, label] + (tp[1:, label] - tp[:-1, label])
-    bounds = objective.combine(objective.terms(bound_tp, bound_predicted, where[:-1]).sum(axis=-1))
-    hiding = np.flatnonzero(np.asarray(bounds) >= best_edge - BETTER)
-    bin_of = contests.bins_of(flips.place, float(lowest), float(scale), BINS)
-    if len(hiding) > BINS // 4:
-        yield flips, base
+    best_tp, fewest = tp[:-1].copy(), predicted[1:] + (tp[:-1] - tp[1:])
+    best_tp[:, label] = tp[1:, label]
+    fewest[:, label] = predicted[:-1, label] + (tp[1:, label] - tp[:-1, label])
+    bounds = objective.combine(objective.terms(best_tp, fewest, where[:-1]).sum(axis=-1))
+    hiding = np.asarray(bounds) >= best_edge - BETTER
+    hiding &= np.bincount(bin_of, minlength=BINS) > 0
+    if np.count_nonzero(hiding) > BINS // 4:
+        yield joining
         return
-    opened = np.zeros(BINS, dtype=bool)
-    opened[hiding] = True
-    rows = np.flatnonzero(opened[bin_of])
-    rows = rows[np.argsort(bin_of[rows], kind="stable")]
-    ends = np.searchsorted(bin_of[rows], hiding, side="right")
-    for position, end, one in zip(np.concatenate(([0], ends[:-1])), ends, hiding, strict=True):
-        if end > position:
-            yield flips.take(rows[position:end]), Counts(tp[one], predicted[one])
+    rows = np.flatnonzero(hiding[bin_of])
+    rows = rows[np.argsort(bin_of[rows].astype(np.int16), kind="stable")]
+    hidden = np.flatnonzero(hiding)
+    first = hidden[np.concatenate(([True], np.diff(hidden) > 1))]  # of each run of neighbours
+    ends = np.append(np.searchsorted(bin_of[rows], first)[1:], len(rows))
+    for start, end, one in zip(np.concatenate(([0], ends[:-1])), ends, first, strict=True):
+        yield joining.some(rows[start:end], Counts(tp[one], predicted[one]))
 
 
 def other_gains(threshold: NDArray[np.float64], eta: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -138,8 +138,8 @@ def _best(asked: ValidationRows, metric: Any, average: str, request: TopKRequest
     else:
         search = search_exactly(rows, objective)
     rule, labels = search.rule, len(asked.names)
-    chosen = rows.choose(rows.affine(rule.a, rule.offsets))
-    plain = asked.rows.choose(asked.rows.affine(np.ones(labels), np.zeros(labels)))
+    chosen = rows.chosen(rule.a, rule.offsets)
+    plain = asked.rows.chosen(np.ones(labels), np.zeros(labels))
     counts, before = rows.counts(chosen), asked.rows.counts(plain)
     return TopK(
         labels=asked.names,
@@ -173,7 +173,7 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     probabilities = asked.probabilities(score_map)
     search, objective, rows = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
     rule = search.rule
-    chosen = rows.choose(rows.affine(rule.a, rule.offsets))
+    chosen = rows.chosen(rule.a, rule.offsets)
     where = np.array([asked.names.index(one) if one in asked.names else NO_LABEL for one in costs.actions])
     usual = costs.usual_actions(asked.rows.scores, codes, weight, where)
     saved = float(costs.matrix.max()) - costs.matrix

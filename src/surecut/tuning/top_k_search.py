@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MOST_RANDOM_STARTS, RANDOM_ENTRIES = 32, 20_000
 """Few rows are searched from as many random rules too, and so many scores at least, those of all rules together."""
 
-RACED_ENTRIES, RACED_STARTS = 1 << 17, 2
-"""Of more scores only the best starts are searched."""
+RACED_ENTRIES = 1 << 16
+"""Of more scores two starts are searched: the first one, and the best of the others."""
 
-LINED_ENTRIES, FEWEST_LINED = 1_000, 2
-"""In so many scores, those of all rules together, gains and offsets are searched together; and in so many rules."""
+LINED_ENTRIES, FEW_ENTRIES, FEWEST_LINED = 1 << 14, 1_000, 2
+"""Of so many scores gains and offsets are searched together too; for that many scores in all, and at least two rules."""
 
 AGREED = 1e-9
 """Values that differ by no more are the same."""
@@ -45,21 +45,31 @@ class Search(NamedTuple):
 
 
 def search_exactly(rows: LabelRows, objective: LabelObjective) -> Search:
-    """Rules that no change of a single number improves, one from each start."""
+    """The best of the rules that no change of a single number improves, one from each start.
+
+    The first search begins with the offsets of the k largest scores alone; the others with both numbers of each label.
+    """
+    first, *starts = _starts(rows, objective)
+    sweeps = [Sweep(rows, objective, start) for start in starts]
+    if rows.eta.size > RACED_ENTRIES:
+        sweeps = [max(sweeps, key=lambda sweep: sweep.value)]
+    sweeps = [Sweep(rows, objective, first).run(gains=False), *sweeps]
+    sweeps = sorted((sweep.run() for sweep in sweeps), key=lambda sweep: -sweep.value)
+    if rows.eta.size <= LINED_ENTRIES:
+        for sweep in sweeps[: max(FEWEST_LINED, FEW_ENTRIES // max(1, rows.eta.size))]:
+            sweep.run(lines=True)
+    return Search.best([sweep.rule for sweep in sweeps])
+
+
+def _starts(rows: LabelRows, objective: LabelObjective) -> list[Rule]:
+    """Where searches begin: usual rules, fixed points from these, and of few rows random rules."""
     starts = usual_starts(rows)
     starts = [*starts, *(fixed_point(rows, objective, start) for start in starts)]
     if 0 <= rows.eta.min(initial=0) and rows.eta.max(initial=0) <= 1:
         soft = rows.with_truth(rows.eta)
         expected = label_objective(objective.metric, objective.average, soft.positives, soft.total)
         starts += [fixed_point(soft, expected, start) for start in starts[:2]]
-    starts += random_starts(rows, min(MOST_RANDOM_STARTS, RANDOM_ENTRIES // max(1, rows.eta.size)))
-    sweeps = [Sweep(rows, objective, start) for start in starts]
-    if rows.eta.size > RACED_ENTRIES:
-        sweeps = sorted(sweeps, key=lambda sweep: -sweep.value)[:RACED_STARTS]
-    sweeps = sorted((sweep.run() for sweep in sweeps), key=lambda sweep: -sweep.value)
-    for sweep in sweeps[: max(FEWEST_LINED, LINED_ENTRIES // max(1, rows.eta.size))]:
-        sweep.run(lines=True)
-    return Search.best([sweep.rule for sweep in sweeps])
+    return starts + random_starts(rows, min(MOST_RANDOM_STARTS, RANDOM_ENTRIES // max(1, rows.eta.size)))
 
 
 def search_smoothed(

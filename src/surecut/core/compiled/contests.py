@@ -1,4 +1,4 @@
-"""What a label has to beat in each row, as `core.contests` has it in NumPy."""
+"""The loops of `core.contests` and `core.sweeps`, as these have them in NumPy."""
 
 from __future__ import annotations
 
@@ -9,38 +9,212 @@ import numpy as np
 from surecut.core.compiled.kernel import Kernel
 
 
-def _beaten_of_dense(gain: Any, label: Any, k: Any, best: Any, rival: Any) -> None:
-    labels = gain.shape[1]
+def _join(
+    gain: Any,
+    eta: Any,
+    truth: Any,
+    weight: Any,
+    columns: Any,
+    indptr: Any,
+    rows: Any,
+    entries: Any,
+    labels: Any,
+    label: Any,
+    k: Any,
+    slope: Any,
+    offset: Any,
+    by_gain: Any,
+    place: Any,
+    rival: Any,
+    gained: Any,
+    lost: Any,
+    size: Any,
+    threshold_of: Any,
+    eta_of: Any,
+    tp: Any,
+    predicted: Any,
+) -> Any:
+    """Write where rows join a label, and return how many may; `tp` and `predicted` become those where none has joined.
+
+    `labels` is 0 for a sparse matrix, otherwise the number of columns of a dense one.
+    """
     values = np.empty(k)
     places = np.empty(k, dtype=np.int64)
-    for i in range(gain.shape[0]):
+    count = rows.size if labels == 0 else gain.size // labels
+    weighted = weight.size > 0
+    moved = 0
+    for i in range(count):
+        if labels == 0:
+            row, p = rows[i], entries[i]
+            start, end = indptr[row], indptr[row + 1]
+        else:
+            row, p = i, i * labels + label
+            start, end = i * labels, i * labels + labels
         for c in range(k):
             values[c] = -np.inf
             places[c] = -1
-        for j in range(labels):
-            value = gain[i, j]
-            if j != label and value > values[k - 1]:
+        for q in range(start, end):
+            value = gain[q]
+            if q != p and value > values[k - 1]:
                 c = k - 1
                 while c > 0 and value > values[c - 1]:
                     values[c] = values[c - 1]
                     places[c] = places[c - 1]
                     c -= 1
                 values[c] = value
-                places[c] = j
-        best[i] = values[k - 1]
-        rival[i] = places[k - 1]
+                places[c] = q
+        threshold, q = values[k - 1], places[k - 1]
+        other = -1
+        if q >= 0:
+            other = q - start if labels > 0 else columns[q]
+        own, score = gain[p], eta[p]
+        present = own > -np.inf and (own > threshold or (own == threshold and label < other))
+        always = present
+        mass = weight[row] if weighted else 1.0
+        if abs(score) < np.inf and abs(threshold) < np.inf:
+            moves = True
+            at = threshold - score * slope
+            if by_gain:
+                moves = score > 0
+                if moves:
+                    at = (threshold - offset) / score
+                    if at <= 0:
+                        moves = False
+                        always = True
+            if moves:
+                always = False
+                place[moved] = at
+                rival[moved] = other
+                gained[moved] = mass * truth[p]
+                lost[moved] = mass * truth[q]
+                size[moved] = mass
+                threshold_of[moved] = threshold
+                eta_of[moved] = score
+                moved += 1
+        if present != always:
+            sign = mass if always else -mass
+            predicted[label] += sign
+            tp[label] += sign * truth[p]
+            if other >= 0:
+                predicted[other] -= sign
+                tp[other] -= sign * truth[q]
+    return moved
 
 
-def _beaten_of_stored(gain: Any, indptr: Any, rows: Any, entries: Any, k: Any, best: Any, rival: Any) -> None:
+def _walk(
+    order: Any,
+    place: Any,
+    rival: Any,
+    gained: Any,
+    lost: Any,
+    size: Any,
+    tp: Any,
+    predicted: Any,
+    label: Any,
+    ratios: Any,
+    terms: Any,
+    better: Any,
+) -> Any:
+    """The row after which the sum of ratios is best, as rows join in this order, and the sum; -1 for none of them."""
+    rest = 0.0
+    for j in range(tp.size):
+        below = ratios[4, j] + ratios[5, j] * tp[j] + ratios[6, j] * predicted[j]
+        terms[j] = 0.0
+        if below != 0:
+            terms[j] = ratios[0, j] * (ratios[1, j] + ratios[2, j] * tp[j] + ratios[3, j] * predicted[j]) / below
+        rest += terms[j]
+    best, found = rest, -1
+    rest -= terms[label]
+    true, accepted = tp[label], predicted[label]
+    for t in range(order.size):
+        i = order[t]
+        r = rival[i]
+        tp[r] -= lost[i]
+        predicted[r] -= size[i]
+        true += gained[i]
+        accepted += size[i]
+        below = ratios[4, r] + ratios[5, r] * tp[r] + ratios[6, r] * predicted[r]
+        term = 0.0
+        if below != 0:
+            term = ratios[0, r] * (ratios[1, r] + ratios[2, r] * tp[r] + ratios[3, r] * predicted[r]) / below
+        rest += term - terms[r]
+        terms[r] = term
+        if t + 1 < order.size and place[order[t + 1]] == place[i]:
+            continue
+        below = ratios[4, label] + ratios[5, label] * true + ratios[6, label] * accepted
+        value = rest
+        if below != 0:
+            above = ratios[1, label] + ratios[2, label] * true + ratios[3, label] * accepted
+            value += ratios[0, label] * above / below
+        if value > best + better:
+            best, found = value, i
+    return found, best
+
+
+def _bin(
+    place: Any,
+    rival: Any,
+    gained: Any,
+    lost: Any,
+    size: Any,
+    lowest: Any,
+    scale: Any,
+    bin_of: Any,
+    of_rows: Any,
+    of_lost: Any,
+    of_gained: Any,
+) -> None:
+    """Count rows by bin of their place and by rival, as `contests.binned` does."""
+    highest = np.float64(of_gained.size - 2)
+    for i in range(place.size):
+        at = (place[i] - lowest) * scale
+        if at < -1.0:
+            at = -1.0
+        if at > highest:
+            at = highest
+        b = np.int64(np.floor(at)) + 1
+        bin_of[i] = b
+        of_rows[b, rival[i]] += size[i]
+        of_lost[b, rival[i]] += lost[i]
+        of_gained[b] += gained[i]
+
+
+def _choose(scores: Any, a: Any, offsets: Any, k: Any, found: Any) -> None:
+    """The k labels of each row of a dense matrix whose a·score + b is largest, the largest first."""
+    labels = scores.shape[1]
     values = np.empty(k)
-    places = np.empty(k, dtype=np.int64)
-    for i in range(rows.size):
+    for i in range(scores.shape[0]):
         for c in range(k):
             values[c] = -np.inf
-            places[c] = -1
-        for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            value = gain[p]
-            if p != entries[i] and value > values[k - 1]:
+            found[i, c] = -1
+        for j in range(labels):
+            value = scores[i, j]
+            if abs(value) < np.inf:
+                value = value * a[j] + offsets[j]
+            if value > values[k - 1]:
+                c = k - 1
+                while c > 0 and value > values[c - 1]:
+                    values[c] = values[c - 1]
+                    found[i, c] = found[i, c - 1]
+                    c -= 1
+                values[c] = value
+                found[i, c] = j
+
+
+def _choose_stored(scores: Any, columns: Any, indptr: Any, a: Any, offsets: Any, k: Any, found: Any) -> Any:
+    """The same of the entries of a sparse matrix, row by row; and how many they are."""
+    values = np.empty(k)
+    places = np.empty(k, dtype=np.int64)
+    number = 0
+    for i in range(indptr.size - 1):
+        filled = 0
+        for c in range(k):
+            values[c] = -np.inf
+        for p in range(indptr[i], indptr[i + 1]):
+            value = scores[p]
+            if abs(value) < np.inf:
+                value = value * a[columns[p]] + offsets[columns[p]]
+            if value > values[k - 1]:
                 c = k - 1
                 while c > 0 and value > values[c - 1]:
                     values[c] = values[c - 1]
@@ -48,9 +222,15 @@ def _beaten_of_stored(gain: Any, indptr: Any, rows: Any, entries: Any, k: Any, b
                     c -= 1
                 values[c] = value
                 places[c] = p
-        best[i] = values[k - 1]
-        rival[i] = places[k - 1]
+                filled = min(filled + 1, k)
+        for c in range(filled):
+            found[number] = places[c]
+            number += 1
+    return number
 
 
-beaten_of_dense = Kernel(_beaten_of_dense)
-beaten_of_stored = Kernel(_beaten_of_stored)
+join = Kernel(_join)
+walk = Kernel(_walk)
+count_in_bins = Kernel(_bin)
+choose = Kernel(_choose)
+choose_stored = Kernel(_choose_stored)
