@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import functools
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import frames
+import interpreters
 import multilabel
 import tuning
 from surecut import PlugInClassifier, certify, tune_threshold, tune_thresholds
@@ -37,7 +37,6 @@ from surecut.core.keys import checksum
 from tuning import KINDS, Case, Kind, duration, table, times
 
 RESULTS = Path(__file__).parent / "results" / "speed.md"
-CACHE = Path.home() / ".cache" / "surecut"
 VERSIONS = ("surecut", "numpy", "numba", "scikit-learn", "duckdb")
 RIVAL = "optimal-classification-cutoffs"
 RIVAL_VERSION = "3.0.0"
@@ -461,31 +460,12 @@ def jobs(quick: bool) -> list[Job]:
 # --- The rival -------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
 def rival_interpreter() -> str:
     """A Python with the rival, in a virtual environment that is made once."""
-    folder = CACHE / f"{RIVAL}-{RIVAL_VERSION}"
-    python = folder / "bin" / "python"
     try:
-        if not (folder / "ready").exists():
-            subprocess.run([_newer_python(), "-m", "venv", "--clear", folder], check=True, capture_output=True)
-            install = [python, "-m", "pip", "install", "--quiet", f"{RIVAL}=={RIVAL_VERSION}"]
-            subprocess.run(install, check=True, capture_output=True)
-            (folder / "ready").touch()
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise tuning.NotRunError(f"it could not be installed ({type(error).__name__})") from error
-    return str(python)
-
-
-def _newer_python() -> str:
-    """A Python that the rival runs on, 3.12 or newer."""
-    installed = sorted((Path.home() / ".pyenv" / "versions").glob("3.1[2-9]*/bin/python"))
-    names = [f"python3.{minor}" for minor in range(12, 20)]
-    candidates = [sys.executable] * (sys.version_info >= (3, 12)) + [*map(shutil.which, names), *map(str, installed)]
-    for one in filter(None, candidates):
-        if subprocess.run([one, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
-            return one
-    raise tuning.NotRunError("it needs Python 3.12 or newer, and none was found")
+        return interpreters.with_packages(f"{RIVAL}-{RIVAL_VERSION}", f"{RIVAL}=={RIVAL_VERSION}", oldest=12)
+    except interpreters.NotInstalledError as error:
+        raise tuning.NotRunError(str(error)) from error
 
 
 def rival_on(case: Case) -> tuple[str, Run]:
