@@ -35,16 +35,8 @@ from surecut.metrics import AM, GMean, Utility
 ARGMAX = {"check_classifiers_train": "the argmax of the probabilities is not the cut; scikit-learn exempts its own"}
 
 
-SCALE_OF_WEIGHTS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "a stable rule comes from a model that is fitted to weights "
-    "which add up to the number of rows: their scale does not matter, and a weight of 2 is not the row twice"
-    for kind in ("dense", "sparse")
-}
-
-
 def expected_failures(estimator):
-    found = BROKEN_CHECKS | (ARGMAX if isinstance(estimator.estimator, LogisticRegression) else {})
-    return found | (SCALE_OF_WEIGHTS if estimator.stable else {})
+    return BROKEN_CHECKS | (ARGMAX if isinstance(estimator.estimator, LogisticRegression) else {})
 
 
 @pytest.mark.filterwarnings("ignore::surecut.PositiveClassWarning")  # 1 and 2, and text, are what the checks have
