@@ -32,11 +32,14 @@ MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE, COST = "macro", "micro", "weighted",
 
 TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
 
-STEP = 1e-3
-"""The difference quotient of a slope is over this share of the smallest cell."""
+STEP_OF_ROW, STEP_OF_ALL = 1e-3, 1e-6
+"""The difference quotient of a slope is over this share of the smallest cell: of its share of one row, or of all."""
 
 ROUNDING = 1e-14
 """Differences of shares that are no larger are 0."""
+
+CELL_ROUNDING = 1e-13
+"""Cells of a confusion matrix that are no larger, relative to the rows that they are counted from, are 0."""
 
 SMALLEST = 1e-300
 """Stands for 0 where a logarithm is taken; values are computed without it."""
@@ -247,24 +250,28 @@ class LabelObjective(ABC):
         """The value where all labels have these counts."""
         return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
 
-    def slopes(self, tp: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def slopes(
+        self, tp: NDArray[Any], predicted: NDArray[Any], of_row: float = 1.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How fast the value grows with the true positives and with the predicted rows of each label.
 
         Predicting label j for a row that has it with probability η is worth η times the first slope plus the second:
-        an affine function of η. The slopes are taken where one more row is predicted at random, since ratios such as
-        the precision have none where nothing is predicted.
+        an affine function of η. The slopes are taken where one more row, of the weight `of_row`, is predicted at
+        random, since ratios such as the precision have none where nothing is predicted.
         """
         share = np.asarray(self.positives, dtype=float) / float(self.total)
-        random = 1 / (float(self.total) + 1)
+        random = of_row / (float(self.total) + of_row)
         tp = (1 - random) * np.asarray(tp, dtype=float) + random * self.positives / 2
         predicted = (1 - random) * np.asarray(predicted, dtype=float) + random * self.total / 2
         here = self.terms(tp, predicted)
         sums = here.sum(axis=-1)[:, None]
-        step = STEP * np.where((share > 0) & (share < 1), np.minimum(share, 1 - share), 1.0)
+        smallest = np.where((share > SMALLEST) & (share < 1), np.minimum(share, 1 - share), 1.0)
+        step = smallest * max(STEP_OF_ROW * of_row, STEP_OF_ALL * float(self.total))
 
         def slope(more_tp: Any) -> NDArray[np.float64]:
-            change = self.terms(tp + more_tp, predicted + step) - here
-            return np.asarray((self.combine(sums + change) - self.combine(sums)) / step)
+            with np.errstate(invalid="ignore"):  # of a metric that is infinite there is none
+                change = self.terms(tp + more_tp, predicted + step) - here
+                return np.asarray((self.combine(sums + change) - self.combine(sums)) / step)
 
         of_negative = slope(0.0)
         return np.where(share > 0, slope(step) - of_negative, 0.0), of_negative
@@ -314,7 +321,7 @@ class AveragedMetric(LabelObjective):
         positives = self.positives[label]
         shape = np.broadcast_shapes(np.shape(tp), np.shape(positives))
         tp, predicted, positives = (np.broadcast_to(one, shape) for one in (tp, predicted, positives))
-        confusion = Confusion(tp, predicted - tp, positives - tp, self.total - positives - predicted + tp)
+        confusion = confusion_of(tp, predicted, positives, self.total)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
         return np.where(np.isnan(values), 0.0, values)
@@ -330,8 +337,7 @@ class AveragedMetric(LabelObjective):
         tp, predicted = sums
         positives, pairs = self.positives.sum(), self.total * len(self.positives)
         shape = np.shape(tp)
-        fp = predicted - tp
-        confusion = _flat(Confusion(tp, fp, positives - tp, pairs - positives - fp))
+        confusion = _flat(confusion_of(tp, predicted, positives, pairs))
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(confusion), dtype=float)
         return np.where(np.isnan(values), 0.0, values).reshape(shape)[()]
@@ -404,6 +410,15 @@ def label_objective(
     return AveragedMetric(metric, average, positives, total)
 
 
+def values_of_confusion(
+    metric: Metric | MulticlassMetric, average: str, confusion: Confusion
+) -> tuple[float, NDArray[np.float64]]:
+    """What labels with these cells, an array of each, are worth together, and each by itself."""
+    objective = label_objective(metric, average, np.asarray(confusion.positives), np.asarray(confusion.total)[0])
+    counts = np.asarray(confusion.tp), np.asarray(confusion.predicted_positives)
+    return objective.value(*counts), objective.of_labels(*counts)
+
+
 def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
     """The share of each label's rows that is predicted; NaN where it has none."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -419,6 +434,24 @@ def _ratio(numerator: Any, denominator: Any) -> Any:
     """A ratio; 0 where the denominator is 0 up to rounding."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > 1e-15)[()]
+
+
+def confusion_of(tp: Any, predicted: Any, positives: Any, total: Any) -> Confusion:
+    """The cells of labels, from their counts.
+
+    Sums of weights differ by rounding: a cell that is 0 up to that is 0, so that a ratio of such cells is 0/0.
+    """
+    fp = predicted - tp
+    cells = Confusion(tp, fp, positives - tp, total - positives - fp)
+    if np.asarray(tp).dtype.kind in "iu" and np.asarray(predicted).dtype.kind in "iu":
+        return cells
+    of_positives, of_all = CELL_ROUNDING * np.asarray(positives), CELL_ROUNDING * total
+    return Confusion(
+        np.where(cells.tp > of_positives, cells.tp, 0),
+        np.where(cells.fp > of_all, cells.fp, 0),
+        np.where(cells.fn > of_positives, cells.fn, 0),
+        np.where(cells.tn > of_all, cells.tn, 0),
+    )
 
 
 def _flat(confusion: Confusion) -> Confusion:

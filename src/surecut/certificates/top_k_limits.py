@@ -49,7 +49,7 @@ from surecut.label_objectives import (
     MulticlassKappa,
     MulticlassMCC,
     MulticlassMetric,
-    label_objective,
+    values_of_confusion,
 )
 from surecut.metrics import Recall
 
@@ -177,9 +177,7 @@ class RuleRows:
 
 def worth(metric: Any, average: str, confusion: Confusion) -> float:
     """A metric of all labels on their confusions."""
-    positives, predicted = np.asarray(confusion.positives), np.asarray(confusion.predicted_positives)
-    total = float(positives[0] + np.asarray(confusion.negatives)[0])
-    return label_objective(metric, average, positives, total).value(np.asarray(confusion.tp), predicted)
+    return values_of_confusion(metric, average, confusion)[0]
 
 
 @dataclass(frozen=True)

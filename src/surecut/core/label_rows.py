@@ -70,6 +70,11 @@ class LabelRows(ABC):
         """a·η + b of each entry."""
 
     @cached_property
+    def of_row(self) -> float:
+        """The weight of one row: 1, or the mean weight where that is less, as of weights that add up to 1."""
+        return 1.0 if self.weight is None else min(1.0, float(self.weight.mean()))
+
+    @cached_property
     def compiled(self) -> ModuleType | None:
         """The compiled loops, if they are loaded, or if there are so many rows that it pays to load them now."""
         module = compiled_module(settings())

@@ -101,7 +101,7 @@ class Sweep:
         if not len(joining.place):
             return False
         found = best_place(joining, label, self.objective, self.contest.module)
-        if not found.value > self.value + BETTER:
+        if not found.value > self.value + BETTER or found.place == np.inf:  # no number is so large
             return False
         number = placed(joining.place, found.place, by_gain)
         return self._take(
@@ -176,10 +176,12 @@ def _best_of_curves(
     tp, predicted = base.tp[label] + np.cumsum(gained, axis=1), base.predicted[label] + np.cumsum(weight, axis=1)
     own = objective.terms(tp, predicted, np.full(place.shape, label))
     first = objective.terms(base.tp, base.predicted)
-    rest = first.sum(axis=-1) - first[:, label]
-    change = _change_of_rivals(rival, lost, weight, base, objective, first)
-    sums = own + rest[:, None, None] + np.cumsum(change, axis=2)
-    values = np.asarray(objective.combine(sums), dtype=float)
+    with np.errstate(invalid="ignore"):  # where a term is infinite the sums of the others are not known
+        rest = first.sum(axis=-1) - first[:, label]
+        change = _change_of_rivals(rival, lost, weight, base, objective, first)
+        sums = own + rest[:, None, None] + np.cumsum(change, axis=2)
+        values = np.asarray(objective.combine(sums), dtype=float)
+    values = np.where(np.isnan(values), -np.inf, values)
     values[:, :-1][place[:, 1:] == place[:, :-1]] = -np.inf  # rows that join at one place join together
     best = float(values.max())
     curve, position = np.unravel_index(int(np.argmax(values >= best - BETTER)), values.shape)

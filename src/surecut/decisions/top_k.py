@@ -226,7 +226,7 @@ class TopK(saving.Saved):
             eta = self.calibration.probabilities(eta)
         if self.a is not None:
             return affine(eta, self.a, self.offsets)
-        return np.asarray(np.maximum(eta, 0.0) @ np.asarray(self.cost_gains).T + self.offsets)
+        return gain_of_actions(eta, np.asarray(self.cost_gains), self.offsets)
 
     def to_sql(self, columns: Sequence[str] | None = None, dialect: str = "ansi") -> str:
         """The rule of k = 1 as one SQL expression over a table with a column of scores for each label.
@@ -447,6 +447,13 @@ def affine(eta: NDArray[np.float64], a: Any, offsets: Any) -> NDArray[np.float64
     with np.errstate(invalid="ignore"):
         gain = np.asarray(eta * a + offsets)
     return np.where(np.isinf(eta), eta, gain) if np.isinf(eta).any() else gain
+
+
+def gain_of_actions(
+    probabilities: NDArray[np.float64], cost_gains: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each action is expected to gain in each row; an absent class, of −inf, is as likely as 0."""
+    return np.asarray(np.maximum(probabilities, 0.0) @ cost_gains.T + offsets)
 
 
 def sparse_positions(rule: TopK, matrix: Any) -> NDArray[np.int64]:
