@@ -3,7 +3,7 @@ Several classes, some of them rare
 ==================================
 
 Five classes, of which the rarest has one row in a hundred. The class with the largest probability is the best answer
-for accuracy, and the rare classes are hardly ever predicted. `tune_top_k` finds the rule, the class with the largest
+for accuracy, and the rare classes are hardly ever predicted. ``tune_top_k`` finds the rule, the class with the largest
 a·probability + b, that is best for the macro average of F1, which counts all classes alike.
 """
 
@@ -38,7 +38,7 @@ model.fit(X, y)
 # What it does to each class is printed beside what the largest probability does.
 
 rule = tune_top_k(y, scores, k=1, metric="f1", stable=True)
-print(str(rule).replace("; ", ";\n    "))
+print(str(rule).replace("; ", ";\n    ").replace(", instead", ",\n    instead"))
 
 # %%
 # The confusion matrices of both on the 3,000 rows. More of the rare classes are found; the price is that more of the

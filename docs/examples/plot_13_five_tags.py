@@ -3,8 +3,8 @@ Five tags for each document
 ===========================
 
 A page has room for five tags. Those with the largest scores are mostly the frequent ones, and many tags are hardly ever
-shown. `tune_top_k` with ``k=5`` predicts exactly five tags for each document, so that the macro average of F1 is best:
-it counts a rare tag as much as a frequent one.
+shown. ``tune_top_k`` with ``k=5`` predicts exactly five tags for each document, so that the macro average of F1 is
+best: it counts a rare tag as much as a frequent one.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ print(f"{Y_tune.sum() / 3_000:.1f} tags a document; the rarest has {Y_tune.sum(a
 # stable one.
 
 rule = tune_top_k(Y_tune, S_tune, k=5, metric="f1", average="macro", stable=True, labels=tags)
-print(str(rule).replace("; ", ";\n    "))
+print(str(rule).replace("; ", ";\n    ").replace(", instead", ",\n    instead"))
 
 # %%
 # The F1 of all tags, in descending order, and of each tag before and after.
@@ -47,7 +47,7 @@ plt.show()
 
 # %%
 # On new documents, for one, three and five tags: the macro average, and how many of the tags are shown
-# for at least ten of them.
+# for ten documents or more.
 
 
 def macro_f1(Y, predicted):
@@ -70,9 +70,7 @@ for k in places:
     for name, shown in (("largest scores", k_largest(S_new, k)), ("tuned", tuned.predict(S_new).astype(np.int8))):
         found[name].append(macro_f1(Y_new, shown))
         ever = np.mean(shown.sum(axis=0) >= 10)
-        print(
-            f"k = {k}, {name}: macro-F1 {found[name][-1]:.4f}, {ever:.0%} of the tags are shown for ten documents or more"
-        )
+        print(f"k = {k}, {name}: macro-F1 {found[name][-1]:.4f}, {ever:.0%} of the tags for ten documents or more")
 
 figure, ax = plt.subplots(layout="constrained")
 for name, values in found.items():

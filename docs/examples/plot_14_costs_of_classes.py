@@ -2,7 +2,7 @@
 A cost matrix, and a person to ask
 ==================================
 
-Photographs of mushrooms: to take a deadly one for a good one costs far more than the other way round. `tune_top_k`
+Photographs of mushrooms: to take a deadly one for a good one costs far more than the other way round. ``tune_top_k``
 finds the cheapest rule for such costs, and *ask a person* is one more action with its own cost.
 """
 
@@ -39,7 +39,7 @@ costs = {
     "ask a person": 0.6,
 }
 rule = tune_top_k(y, score, k=1, costs=costs, stable=True)
-print(str(rule).replace("; ", ";\n    "))
+print(str(rule).replace("; ", ";\n    ").replace(", instead", ",\n    instead"))
 TopKDisplay.from_top_k(rule)
 plt.show()
 
