@@ -27,6 +27,9 @@ others."""
 LINED_ENTRIES, FEW_ENTRIES, FEWEST_LINED = 1 << 14, 1_000, 2
 """Of so many scores gains and offsets are searched together too; of that many in all, and for at least two rules."""
 
+MOST_LINES, FEW_LINES, LINED_LABELS = 30, 2, 200
+"""So many times at most; and only twice for the best rule of more scores, if there are no more labels than these."""
+
 AGREED = 1e-9
 """Values that differ by no more are the same."""
 
@@ -58,7 +61,9 @@ def search_exactly(rows: LabelRows, objective: LabelObjective) -> Search:
     sweeps = sorted((sweep.run() for sweep in sweeps), key=lambda sweep: -sweep.value)
     if rows.eta.size <= LINED_ENTRIES:
         for sweep in sweeps[: max(FEWEST_LINED, FEW_ENTRIES // max(1, rows.eta.size))]:
-            sweep.run(lines=True)
+            sweep.run(lines=MOST_LINES)
+    elif len(rows.positives) <= LINED_LABELS:
+        sweeps[0].run(lines=FEW_LINES)
     return Search.best([sweep.rule for sweep in sweeps])
 
 
@@ -101,4 +106,4 @@ def search_cheapest(
     rows = DenseRows(np.maximum(probabilities, 0.0) @ saved, saved[codes], 1, weight, np.zeros(actions), total)
     objective = MeanCost(highest, actions, total)
     plain = Sweep(rows, objective, Rule(np.ones(actions), np.zeros(actions), np.nan))
-    return Search.best([(plain.run(lines=True) if exact else plain).rule]), objective, rows
+    return Search.best([(plain.run(lines=MOST_LINES) if exact else plain).rule]), objective, rows
