@@ -107,7 +107,7 @@ def test_a_search_ends_where_no_number_is_better_and_its_value_is_that_of_its_ru
         rows = drawn_rows(random, kind)
         objective = drawn_objective(random, rows, kind)
         labels = len(rows.positives)
-        sweep = Sweep(rows, objective, Rule(np.ones(labels), np.zeros(labels), np.nan)).run(lines=True)
+        sweep = Sweep(rows, objective, Rule(np.ones(labels), np.zeros(labels), np.nan)).run(lines=5)
         rule = sweep.rule
         assert rule.value == pytest.approx(value_of(rows, objective, rule.a, rule.offsets), abs=1e-12)
         for label in range(labels):

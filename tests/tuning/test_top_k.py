@@ -329,3 +329,12 @@ def test_metrics_may_be_infinite(metric):
     with np.errstate(all="raise", invalid="warn", divide="warn"):
         rule = tune_top_k(y, scores, k=1, metric=metric)
     assert rule.value >= rule.baseline.value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gains_beside_rejecting_are_no_rounding_errors(seed):
+    """Else sums with the offsets lose the order of the rows, and other engines predict otherwise."""
+    y, scores = drawn(1000, seed=seed)
+    rule = tune_top_k(y, scores, k=1, reject_cost=0.3)
+    gains = rule.gains @ scores[:100].T + rule.offsets[:, None]
+    assert np.abs(rule.gains).max(axis=1).min() > 1e-6 * np.abs(gains).max()

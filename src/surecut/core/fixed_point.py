@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 ROUNDS = 50
 
-QUIET_ROUNDS = 12
+QUIET_ROUNDS = 6
 """After so many rounds without a better rule the search ends."""
 
-GAINED = 1e-9
+GAINED = 1e-6
 """A rule is better if its value is larger by more than this."""
 
 
@@ -40,7 +40,7 @@ def fixed_point(rows: LabelRows, objective: LabelObjective, start: Rule) -> Rule
     tp, predicted = np.zeros(len(a)), np.zeros(len(a))
     quiet = 0
     for number in range(ROUNDS):
-        found = rows.counts(rows.chosen(a, offsets))
+        found = rows.counts_of(a, offsets)
         value = objective.value(found.tp, found.predicted)
         quiet = 0 if value > best.value + GAINED else quiet + 1
         if value > best.value + GAINED:

@@ -86,6 +86,10 @@ class LabelRows(ABC):
         """The k entries of each row whose a·η + b is largest."""
         return self.choose(self.affine(a, offsets))
 
+    def counts_of(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> Counts:
+        """The counts of the rule a·η + b."""
+        return self.counts(self.chosen(a, offsets))
+
     @abstractmethod
     def choose(self, gain: NDArray[np.float64]) -> Any:
         """The k entries of each row whose gain is largest."""
@@ -132,6 +136,14 @@ class DenseRows(LabelRows):
         found = np.empty((len(self.scores), self.k), dtype=np.int64)
         self.compiled.choose(self.scores, a, offsets, self.k, found)
         return found
+
+    def counts_of(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> Counts:
+        if self.compiled is None:
+            return super().counts_of(a, offsets)
+        tp, predicted = np.zeros(len(a)), np.zeros(len(a))
+        weight = np.empty(0) if self.weight is None else self.weight
+        self.compiled.count_rule(self.scores, self.truth, weight, a, offsets, self.k, tp, predicted)
+        return Counts(tp.astype(self._type), predicted.astype(self._type))
 
     def choose(self, gain: NDArray[np.float64]) -> NDArray[np.int64]:
         return top_positions(gain, self.k)

@@ -38,7 +38,10 @@ ROWS_PER_CELL = 2
 MOST_ROUNDS = 30
 
 CURVE_ROWS, FEWEST_CURVES = 1 << 16, 4
-"""Rows of all gains of a label that are tried together; fewer gains than these are not worth it."""
+"""Rows of all gains of a label that are tried together, unless these are fewer gains."""
+
+DISTINCT = 1e-9
+"""Gains are not tried if a·η is less than this beside the offsets: sums of the two would lose the order of the rows."""
 
 
 class Found(NamedTuple):
@@ -58,10 +61,10 @@ class Sweep:
         self._by_gain = bool((rows.eta >= 0).all())
         self._recount()
 
-    def run(self, lines: bool = False, gains: bool = True) -> Sweep:
-        """Search label by label until no number can be improved.
+    def run(self, lines: int = 0, gains: bool = True) -> Sweep:
+        """Search label by label until no number can be improved; without `gains` offsets alone.
 
-        With `lines` no gain together with its offset either; without `gains` offsets alone.
+        Then up to `lines` times gains are tried together with offsets, and the search goes on.
         """
         labels = len(self.a)
         quiet = 0
@@ -72,7 +75,8 @@ class Sweep:
                     improved |= self._improve(label, by_gain=True)
                 quiet = 0 if improved else quiet + 1
                 if quiet >= labels:
-                    if not (lines and self._any_line()):
+                    lines -= 1
+                    if lines < 0 or not self._any_line():
                         return self
                     quiet = 0
             self._recount()
@@ -117,14 +121,22 @@ class Sweep:
 
     def _improve_line(self, label: int) -> bool:
         joining = self._joining(label, False)
+        if not len(joining.eta):
+            return False
         gains = other_gains(joining.threshold, joining.eta)
-        if not len(gains):
+        if self.contest.module is None or self.objective.ratios is None:
+            places = joining.threshold - gains[:, None] * joining.eta
+            curve, place, value = _best_of_curves(places, joining, label, self.objective)
+            gain, found = float(gains[curve]), Found(place, value)
+        else:
+            gain, found = 0.0, Found(-np.inf, -np.inf)
+            for one in gains.tolist():
+                moved = joining._replace(place=joining.threshold - one * joining.eta)
+                best = _along(moved, label, self.objective, self.contest.module)
+                gain, found = (one, best) if best.value > found.value else (gain, found)
+        if not found.value > self.value + BETTER:
             return False
-        places = joining.threshold - gains[:, None] * joining.eta
-        curve, place, value = _best_of_curves(places, joining, label, self.objective)
-        if not value > self.value + BETTER:
-            return False
-        return self._take(label, float(gains[curve]), placed(places[curve], place, False), joining)
+        return self._take(label, gain, placed(joining.threshold - gain * joining.eta, found.place, False), joining)
 
     def _take(self, label: int, a: float, offset: float, joining: Joining) -> bool:
         """Give a label this gain and offset, if they are better in floating-point numbers too."""
@@ -265,16 +277,15 @@ def other_gains(threshold: NDArray[np.float64], eta: NDArray[np.float64]) -> NDA
     """
     rows = len(eta)
     pairs = rows * (rows - 1) // 2
-    curves = CURVE_ROWS // max(rows, 1)
-    if not rows or curves < FEWEST_CURVES:
-        return np.empty(0)
+    curves = max(FEWEST_CURVES, CURVE_ROWS // rows)
     if pairs <= curves:
         one, other = np.triu_indices(rows, 1)
     else:
         one, other = np.random.default_rng(rows).integers(0, rows, (2, 4 * curves))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         slopes = (threshold[one] - threshold[other]) / (eta[one] - eta[other])
-    slopes = np.unique(slopes[(slopes > 0) & np.isfinite(slopes)])
+    least = DISTINCT * float(np.abs(threshold).max()) / (float(np.abs(eta).max()) or 1.0)
+    slopes = np.unique(slopes[(slopes > least) & np.isfinite(slopes)])
     if not len(slopes):
         return np.array([1.0])
     slopes = slopes[np.unique(np.linspace(0, len(slopes) - 1, curves).astype(int))]

@@ -50,20 +50,26 @@ def _join(
         else:
             row, p = i, i * labels + label
             start, end = i * labels, i * labels + labels
-        for c in range(k):
-            values[c] = -np.inf
-            places[c] = -1
-        for q in range(start, end):
-            value = gain[q]
-            if q != p and value > values[k - 1]:
-                c = k - 1
-                while c > 0 and value > values[c - 1]:
-                    values[c] = values[c - 1]
-                    places[c] = places[c - 1]
-                    c -= 1
-                values[c] = value
-                places[c] = q
-        threshold, q = values[k - 1], places[k - 1]
+        threshold, q = -np.inf, -1
+        if k == 1:
+            for one in range(start, end):
+                if gain[one] > threshold and one != p:
+                    threshold, q = gain[one], one
+        else:
+            for c in range(k):
+                values[c] = -np.inf
+                places[c] = -1
+            for one in range(start, end):
+                value = gain[one]
+                if one != p and value > values[k - 1]:
+                    c = k - 1
+                    while c > 0 and value > values[c - 1]:
+                        values[c] = values[c - 1]
+                        places[c] = places[c - 1]
+                        c -= 1
+                    values[c] = value
+                    places[c] = one
+            threshold, q = values[k - 1], places[k - 1]
         other = -1
         if q >= 0:
             other = q - start if labels > 0 else columns[q]
@@ -179,6 +185,35 @@ def _bin(
         of_gained[b] += gained[i]
 
 
+def _count_rule(scores: Any, truth: Any, weight: Any, a: Any, offsets: Any, k: Any, tp: Any, predicted: Any) -> None:
+    """Add up the rows of a dense matrix that each label is predicted for, and those of them that have it."""
+    labels = scores.shape[1]
+    values = np.empty(k)
+    found = np.empty(k, dtype=np.int64)
+    for i in range(scores.shape[0]):
+        for c in range(k):
+            values[c] = -np.inf
+            found[c] = -1
+        for j in range(labels):
+            value = scores[i, j]
+            if abs(value) < np.inf:
+                value = value * a[j] + offsets[j]
+            if value > values[k - 1]:
+                c = k - 1
+                while c > 0 and value > values[c - 1]:
+                    values[c] = values[c - 1]
+                    found[c] = found[c - 1]
+                    c -= 1
+                values[c] = value
+                found[c] = j
+        mass = weight[i] if weight.size > 0 else 1.0
+        for c in range(k):
+            j = found[c]
+            if j >= 0:
+                predicted[j] += mass
+                tp[j] += mass * truth[i, j]
+
+
 def _choose(scores: Any, a: Any, offsets: Any, k: Any, found: Any) -> None:
     """The k labels of each row of a dense matrix whose a·score + b is largest, the largest first."""
     labels = scores.shape[1]
@@ -233,4 +268,5 @@ join = Kernel(_join)
 walk = Kernel(_walk)
 count_in_bins = Kernel(_bin)
 choose = Kernel(_choose)
+count_rule = Kernel(_count_rule)
 choose_stored = Kernel(_choose_stored)
