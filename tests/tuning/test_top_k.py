@@ -338,3 +338,9 @@ def test_gains_beside_rejecting_are_no_rounding_errors(seed):
     rule = tune_top_k(y, scores, k=1, reject_cost=0.3)
     gains = rule.gains @ scores[:100].T + rule.offsets[:, None]
     assert np.abs(rule.gains).max(axis=1).min() > 1e-6 * np.abs(gains).max()
+
+
+def test_a_set_of_classes_has_no_order():
+    y, scores = drawn(size=40)
+    with pytest.raises(ValueError, match="has no order: pass a list"):
+        tune_top_k(y, scores, k=1, classes=set(CLASSES.tolist()))
