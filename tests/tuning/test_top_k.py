@@ -344,3 +344,12 @@ def test_a_set_of_classes_has_no_order():
     y, scores = drawn(size=40)
     with pytest.raises(ValueError, match="has no order: pass a list"):
         tune_top_k(y, scores, k=1, classes=set(CLASSES.tolist()))
+
+
+def test_classes_with_sparse_scores_are_predicted_as_classes():
+    y, scores = drawn(100)
+    stored = sparse.csr_array(np.where(scores > 0.05, scores, 0))
+    rule = tune_top_k(y, stored, k=1)
+    assert np.array_equal(rule.matrix, sk.confusion_matrix(y, rule.predict(stored)))
+    assert rule.value == pytest.approx(sk.f1_score(y, rule.predict(stored), average="macro"))
+    assert tune_top_k(y, sparse.csr_array(scores), k=1).value == tune_top_k(y, scores, k=1).value

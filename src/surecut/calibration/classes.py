@@ -28,7 +28,7 @@ LEAST_SPREAD = 1e-300
 
 NEWTON_STEPS, VARIANCE_STEPS = 25, 12
 
-VALUES_AT_ONCE = 1 << 17
+VALUES_AT_ONCE, LEAST_ROWS = 1 << 17, 512
 
 FIRST_VARIANCE, LEAST_VARIANCE, LARGEST_VARIANCE = 0.1, 1e-4, 10.0
 
@@ -133,7 +133,7 @@ def _newton(
 
 def _blocks(rows: int, classes: int) -> Iterator[slice]:
     """Rows that stay in cache, and so few that matrix products need no threads."""
-    size = max(64, VALUES_AT_ONCE // classes**2)
+    size = max(LEAST_ROWS, VALUES_AT_ONCE // classes**2)
     return (slice(start, start + size) for start in range(0, rows, size))
 
 

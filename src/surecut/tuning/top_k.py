@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.confusion import Confusion
-from surecut.core.label_rows import Counts, DenseRows
+from surecut.core.label_rows import Counts, DenseRows, StoredRows
 from surecut.core.top_rows import NO_LABEL, top_positions
 from surecut.decisions.top_k import Baseline, TopK, gain_of_actions
 from surecut.label_objectives import COST, confusion_of, label_objective, recall_of_labels, values_of_confusion
@@ -216,12 +216,16 @@ def _confusion(asked: ValidationRows, counts: Counts) -> Confusion:
 
 def _matrix(asked: ValidationRows, chosen: Any, actions: int | None = None) -> NDArray[Any] | None:
     """Rows by true class and by predicted one, or by action."""
-    if asked.codes is None or not isinstance(asked.rows, DenseRows):
+    if asked.codes is None:
         return None
     classes, weight = len(asked.names), asked.rows.weight
     columns = classes if actions is None else actions
-    known = chosen[:, 0] != NO_LABEL  # a row whose scores are all -inf is predicted nothing
-    cell = asked.codes[known] * columns + chosen[known, 0]
-    table = np.bincount(cell, None if weight is None else weight[known], minlength=classes * columns)
+    if isinstance(asked.rows, StoredRows):  # `chosen` are entries
+        row, column = asked.rows.row[chosen], asked.rows.columns[chosen]
+    else:
+        row = np.flatnonzero(chosen[:, 0] != NO_LABEL)  # a row whose scores are all -inf is predicted nothing
+        column = chosen[row, 0]
+    cell = asked.codes[row] * columns + column
+    table = np.bincount(cell, None if weight is None else weight[row], minlength=classes * columns)
     table = table.reshape(classes, columns)
     return table.astype(np.int64) if weight is None else table
