@@ -136,6 +136,26 @@ def test_bins_of_many_rows_hide_nothing(monkeypatch):
             assert [one.value for one in binned] == pytest.approx([one.value for one in exact], abs=1e-12)
 
 
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_bins_of_scores_that_differ_by_hundreds_of_powers_of_ten(kernels, monkeypatch):
+    if kernels == "compiled":
+        pytest.importorskip("numba")
+    random = np.random.default_rng(6)
+    codes = random.integers(3, size=2000)
+    logits = 900 * random.normal(size=(2000, 3)) + 300 * np.eye(3)[codes]
+    scores = np.exp(logits - logits.max(axis=1, keepdims=True))  # some are so small that no gain makes them the largest
+    monkeypatch.setattr(sweeps, "BINNED_ROWS", 0)
+    monkeypatch.setattr(sweeps, "ROWS_PER_CELL", 0)
+    for factor in [1.0, 1e-310, 1e300]:
+        rows = validation_rows(codes, scores * factor, 1).rows
+        objective = label_objective(get_metric("f1"), "macro", rows.positives, rows.total)
+        with using(kernels=kernels):
+            rule = Sweep(rows, objective, Rule(np.ones(3), np.zeros(3), np.nan)).run().rule
+        assert np.isfinite(rule.a).all()
+        assert np.isfinite(rule.offsets).all()
+        assert rule.value == pytest.approx(value_of(rows, objective, rule.a, rule.offsets), abs=1e-12)
+
+
 def reachable(scores, labels, classes):
     """Whether a rule a·score + b with a ≥ 0 predicts these labels, without ties."""
     conditions = []

@@ -87,6 +87,7 @@ def _join(
                     if at <= 0:
                         moves = False
                         always = True
+            moves = moves and abs(at) < np.inf  # no finite number is enough for others
             if moves:
                 always = False
                 place[moved] = at
