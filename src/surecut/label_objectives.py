@@ -5,8 +5,8 @@ another one less. So what it is worth is a function of all labels' true positive
 average of a metric, and each metric of several classes, is written as sums over the labels of a few *terms*, and a
 function of these sums. A search then only computes the terms of the labels that change.
 
-To add a metric of several classes: write a frozen dataclass with `name`, `terms` and `combine`, and list it in
-`MULTICLASS`.
+To add a metric of several classes: write a frozen dataclass of a `MulticlassMetric` with `name`, `terms` and `combine`,
+and list it in `MULTICLASS`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,17 @@ class MulticlassMetric(ABC):
 
     It is larger for better predictions, and depends on three numbers for each class only: its rows, the rows that are
     predicted to have it, and those of them that do.
+
+    Attributes
+    ----------
+    name
+        What the metric is called in `MULTICLASS`.
+    can_be_bounded
+        As in `LabelObjective`.
     """
 
     name: ClassVar[str]
+    can_be_bounded: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
@@ -59,6 +67,14 @@ class MulticlassMetric(ABC):
     @abstractmethod
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         """The metric, from the sums over all classes."""
+
+    def is_zero(self, tp: Any, positives: NDArray[Any]) -> Any:
+        """Where the metric is 0, although its sums, which hold no logarithm of 0, say otherwise."""
+        return False
+
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...] | None:
+        """The metric as a sum of ratios, or None: see `LabelObjective.ratios`."""
+        return None
 
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each class the most that the metric gains per true positive more, of equally many predicted rows.
@@ -80,12 +96,16 @@ class MulticlassAccuracy(MulticlassMetric):
     """The share of rows whose class is predicted."""
 
     name = "accuracy"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         return (tp,)
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / total
+
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...]:
+        return 1 / total, 0, 1, 0, 1, 0, 0
 
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.ones_like(priors)
@@ -96,12 +116,16 @@ class BalancedAccuracy(MulticlassMetric):
     """The mean over the classes that there are of the share of their rows that is predicted: the macro recall."""
 
     name = "balanced_accuracy"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         return (_share(tp, positives),)
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / np.count_nonzero(positives)
+
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...]:
+        return 1 / np.count_nonzero(positives), 0, 1, 0, positives, 0, 0
 
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(_share(1.0, priors) / np.count_nonzero(priors, axis=-1)[..., None])
@@ -112,6 +136,7 @@ class MulticlassGMean(MulticlassMetric):
     """The geometric mean over the classes that there are of the share of their rows that is predicted."""
 
     name = "gmean"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         present = np.asarray(positives) > 0
@@ -119,6 +144,9 @@ class MulticlassGMean(MulticlassMetric):
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return np.exp(sums[0] / np.count_nonzero(positives))
+
+    def is_zero(self, tp: Any, positives: NDArray[Any]) -> Any:
+        return ((np.asarray(tp) == 0) & (positives > 0)).any(axis=-1)
 
 
 @dataclass(frozen=True)
@@ -181,7 +209,8 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
         return None
     plain = plain_name(name)
     for spelling in (plain, plain.removesuffix("_score")):
-        found = {"am": "balanced_accuracy"}.get(ALIASES.get(spelling, spelling), ALIASES.get(spelling, spelling))
+        found = ALIASES.get(spelling, spelling)
+        found = "balanced_accuracy" if found == "am" else found  # of one label it is the arithmetic mean of two recalls
         if found in MULTICLASS:
             return MULTICLASS[found]()
     return None
@@ -190,11 +219,14 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
 def averaged_metric(metric: Any, average: str) -> Metric | MulticlassMetric:
     """The metric that a name means under an average."""
     if average not in TOP_K_AVERAGES:
-        raise ValueError(f"average must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+        raise ValueError(f"average= must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
     if average != MULTICLASS_AVERAGE:
         return get_metric(metric)
     if (found := multiclass_metric(metric)) is None:
-        raise ValueError(f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}")
+        raise ValueError(
+            f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}: other metrics are averaged "
+            "over the classes, average='macro'"
+        )
     return found
 
 
@@ -243,9 +275,13 @@ class LabelObjective(ABC):
         """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
         return recall_of_labels(tp, self.positives)
 
+    def values(self, tp: NDArray[Any], predicted: NDArray[Any]) -> Any:
+        """The values where all labels have these counts, of shape (…, labels)."""
+        return self.combine(self.terms(tp, predicted).sum(axis=-1))
+
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
-        return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
+        return float(self.values(tp, predicted))
 
     def slopes(self, tp: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How fast the value grows with the true positives and with the predicted rows of each label.
@@ -345,7 +381,7 @@ class ClassObjective(LabelObjective):
     def __init__(self, metric: MulticlassMetric, positives: NDArray[Any], total: Any) -> None:
         super().__init__(positives, total)
         self.metric, self.name = metric, metric.name
-        self.can_be_bounded = isinstance(metric, (MulticlassAccuracy, BalancedAccuracy, MulticlassGMean))
+        self.can_be_bounded = metric.can_be_bounded
 
     def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         found = self.metric.terms(tp, predicted, self.positives[label], self.total)
@@ -356,16 +392,11 @@ class ClassObjective(LabelObjective):
 
     @cached_property
     def ratios(self) -> NDArray[np.float64] | None:
-        if isinstance(self.metric, MulticlassAccuracy):
-            return self._ratios(1 / self.total, 0, 1, 0, 1, 0, 0)
-        if isinstance(self.metric, BalancedAccuracy):
-            return self._ratios(1 / np.count_nonzero(self.positives), 0, 1, 0, self.positives, 0, 0)
-        return None
+        numbers = self.metric.ratios(self.positives, self.total)
+        return None if numbers is None else self._ratios(*numbers)
 
-    def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
-        if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():
-            return 0.0
-        return super().value(tp, predicted)
+    def values(self, tp: NDArray[Any], predicted: NDArray[Any]) -> Any:
+        return np.where(self.metric.is_zero(tp, self.positives), 0.0, super().values(tp, predicted))
 
 
 class MeanCost(LabelObjective):
@@ -418,7 +449,7 @@ def _share(part: Any, whole: Any) -> Any:
 def _ratio(numerator: Any, denominator: Any) -> Any:
     """A ratio; 0 where the denominator is 0 up to rounding."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
-    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > 1e-15)[()]
+    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > ROUNDING)[()]
 
 
 def _flat(confusion: Confusion) -> Confusion:

@@ -383,7 +383,7 @@ class TopKDomain:
         values = []
         for prior, of_domain, predicted_there in rates:
             objective = label_objective(found, average, prior, 1.0)
-            values.append(objective.combine(objective.terms(of_domain, predicted_there).sum(axis=-1)))
+            values.append(objective.values(of_domain, predicted_there))
         return np.reshape(values, (*leading, rules))
 
     def _rates(self, rules: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:

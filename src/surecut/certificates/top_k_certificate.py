@@ -34,6 +34,7 @@ from surecut.certificates.top_k_limits import (
     value_limits_of,
 )
 from surecut.certificates.weights import require_both, require_whole, without_ones
+from surecut.label_objectives import COST, MULTICLASS_AVERAGE
 from surecut.notebook import CELL, card
 from surecut.sources.matrices import label_source
 
@@ -202,7 +203,7 @@ def top_k_certificate(
         *found.limits,
         None,
         value=value,
-        metric=name if rule.average in ("multiclass", "cost") else f"{rule.average} {name}",
+        metric=name if rule.average in (MULTICLASS_AVERAGE, COST) else f"{rule.average} {name}",
         threshold=None,
         method=asked.method,
         confidence=asked.confidence,

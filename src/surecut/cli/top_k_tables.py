@@ -10,6 +10,7 @@ import numpy as np
 from surecut._plurals import counted
 from surecut.cli.printing import line, number, share, table, with_signs
 from surecut.decisions.wording import label_text
+from surecut.label_objectives import MACRO, WEIGHTED
 
 if TYPE_CHECKING:
     from surecut.cli.files import Rows
@@ -55,7 +56,7 @@ def labels(found: TopK) -> None:
     """The labels that most rows have: their numbers, how often they are predicted, and what that is worth."""
     tp, fp, fn, tn = (np.asarray(getattr(found.confusion, cell), dtype=float) for cell in ("tp", "fp", "fn", "tn"))
     before = np.asarray(found.baseline.confusion.predicted_positives, dtype=float)
-    has_value = found.average in ("macro", "weighted")
+    has_value = found.average in (MACRO, WEIGHTED)
     assert found.a is not None
     cells = []
     for one in np.argsort(-(tp + fn), kind="stable")[:MOST].tolist():
