@@ -241,7 +241,6 @@ class LabelObjective(ABC):
         Whether it is one sum, whose terms never grow with more false positives or fewer true positives.
     """
 
-    name: str
     average: str
     metric: Any
     can_be_bounded = False
@@ -315,7 +314,7 @@ class AveragedMetric(LabelObjective):
 
     def __init__(self, metric: Metric, average: str, positives: NDArray[Any], total: Any) -> None:
         super().__init__(positives, total)
-        self.metric, self.average, self.name = metric, average, metric.name
+        self.metric, self.average = metric, average
         nothing = np.zeros(len(self.positives))
         totals = Confusion(nothing, nothing, self.positives, total - self.positives)
         undefined = [i for i, _ in undefined_labels(metric, totals)]
@@ -380,7 +379,7 @@ class ClassObjective(LabelObjective):
 
     def __init__(self, metric: MulticlassMetric, positives: NDArray[Any], total: Any) -> None:
         super().__init__(positives, total)
-        self.metric, self.name = metric, metric.name
+        self.metric = metric
         self.can_be_bounded = metric.can_be_bounded
 
     def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
@@ -406,7 +405,7 @@ class MeanCost(LabelObjective):
     the dearest action of all.
     """
 
-    average, metric, name = COST, None, "cost"
+    average, metric = COST, None
     can_be_bounded = True
 
     def __init__(self, highest: float, actions: int, total: Any) -> None:

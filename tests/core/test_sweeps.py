@@ -116,6 +116,27 @@ def test_a_search_ends_where_no_number_is_better_and_its_value_is_that_of_its_ru
                 assert sweep.best_of(label, by_gain=True).value <= rule.value + 1e-9
 
 
+@pytest.mark.parametrize("kind", ["classes", "indicators", "sparse"])
+def test_compiled_rows_are_predicted_and_counted_as_those_in_numpy(kind):
+    pytest.importorskip("numba")
+    random = np.random.default_rng(7)
+    for _ in range(60):
+        rows = drawn_rows(random, kind)
+        labels = len(rows.positives)
+        a, offsets = random.choice([0.0, 0.5, 1.0], labels), np.round(random.normal(size=labels))
+        found = []
+        for kernels in ["numpy", "compiled"]:
+            with using(kernels=kernels):
+                same = rows.with_eta(rows.eta)  # which knows of no kernels yet
+                found.append((same.compiled, same.chosen(a, offsets), same.counts_of(a, offsets)))
+        (none, chosen, counts), (module, compiled, counted) = found
+        assert none is None
+        assert module is not None
+        np.testing.assert_array_equal(compiled, chosen)
+        np.testing.assert_array_equal(counted, counts)
+        assert counted.tp.dtype == counts.tp.dtype
+
+
 def test_bins_of_many_rows_hide_nothing(monkeypatch):
     random = np.random.default_rng(5)
     codes = random.choice(4, 3000, p=[0.6, 0.25, 0.1, 0.05])

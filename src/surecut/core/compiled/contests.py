@@ -1,4 +1,4 @@
-"""The loops of `core.contests` and `core.sweeps`, as these have them in NumPy."""
+"""The loops of `core.label_rows`, `core.contests` and `core.sweeps`, as these have them in NumPy."""
 
 from __future__ import annotations
 
