@@ -336,13 +336,8 @@ class AveragedMetric(LabelObjective):
     def ratios(self) -> NDArray[np.float64] | None:
         if self.average == MICRO or not isinstance(self.metric, LinearFractionalMetric):
             return None
-        positives = np.asarray(self.positives, dtype=float)
-        negatives = self.total - positives
-        lines = []
-        for of_tp, of_fp, of_fn, of_tn in self.metric.cells(positives, negatives):
-            constant = of_fn * positives + of_tn * negatives
-            lines += [constant, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn]
-        return self._ratios(self.weight, *lines)
+        numerator, denominator = ratio_of_counts(self.metric, np.asarray(self.positives, dtype=float), self.total)
+        return self._ratios(self.weight, *numerator, *denominator)
 
     def per_label(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         """The metric of labels; 0 where it is 0/0."""
@@ -432,6 +427,21 @@ def label_objective(
     if isinstance(metric, MulticlassMetric):
         return ClassObjective(metric, positives, total)
     return AveragedMetric(metric, average, positives, total)
+
+
+def ratio_of_counts(
+    metric: LinearFractionalMetric, positives: NDArray[np.float64], total: Any
+) -> tuple[tuple[Any, ...], ...]:
+    """The numbers n and d of the metric as (n₀ + n₁ TP + n₂ predicted) / (d₀ + d₁ TP + d₂ predicted).
+
+    Positives and the total are counts, and so are TP and predicted rows then, or all of them are rates.
+    """
+    negatives = total - positives
+    numbers = []
+    for cells in metric.cells(positives, negatives):
+        of_tp, of_fp, of_fn, of_tn = (np.asarray(one, dtype=float) for one in cells)  # small integers could overflow
+        numbers.append((of_fn * positives + of_tn * negatives, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn))
+    return tuple(numbers)
 
 
 def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
