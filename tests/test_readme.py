@@ -18,16 +18,16 @@ def snippets() -> list[str]:
 
 def test_every_snippet_runs(snippets, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert len(snippets) == 4
+    assert len(snippets) == 5
     names: dict[str, object] = {}
     for snippet in snippets:
         exec(compile(snippet, str(README), "exec"), names)
-    printed = capsys.readouterr().out.splitlines()
+    printed = iter(capsys.readouterr().out.splitlines())
     promises = re.findall(r"^print\(.*\)\s+# (.*)", "\n".join(snippets), flags=re.MULTILINE)
-    assert len(promises) == 3
-    for promised, line in zip(promises, printed, strict=True):
+    assert len(promises) == 4
+    for promised in promises:
         pattern = ".*".join(re.escape(piece) for piece in promised.split("…"))
-        assert re.match(pattern, line), f"the README promises {promised!r}, the snippet prints {line!r}"
+        assert any(re.match(pattern, line) for line in printed), f"the README promises {promised!r}; it is not printed"
     assert (tmp_path / "cut.json").exists()
 
 

@@ -264,3 +264,12 @@ def test_a_class_with_a_score_of_minus_infinity_is_not_predicted(options):
     priced = tune_top_k(y, logs, k=1, costs=COSTS)
     assert np.isfinite(priced.value)
     assert priced.matrix.sum() == 200
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gains_beside_rejecting_are_no_rounding_errors(seed):
+    """Else sums with the offsets lose the order of the rows, and other engines predict otherwise."""
+    y, scores = drawn(1000, seed=seed)
+    rule = tune_top_k(y, scores, k=1, reject_cost=0.3)
+    gains = rule.gains @ scores[:100].T + rule.offsets[:, None]
+    assert np.abs(rule.gains).max(axis=1).min() > 1e-6 * np.abs(gains).max()

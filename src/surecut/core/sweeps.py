@@ -40,6 +40,9 @@ MOST_ROUNDS = 30
 CURVE_ROWS, FEWEST_CURVES = 1 << 16, 4
 """Rows of all gains of a label that are tried together, unless these are fewer gains."""
 
+DISTINCT = 1e-9
+"""Gains are not tried if a·η is less than this beside the offsets: sums of the two would lose the order of the rows."""
+
 
 class Found(NamedTuple):
     """The best place of a label: rows that join there or before do."""
@@ -283,7 +286,8 @@ def other_gains(threshold: NDArray[np.float64], eta: NDArray[np.float64]) -> NDA
         one, other = np.random.default_rng(rows).integers(0, rows, (2, 4 * curves))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         slopes = (threshold[one] - threshold[other]) / (eta[one] - eta[other])
-    slopes = np.unique(slopes[(slopes > 0) & np.isfinite(slopes)])
+    least = DISTINCT * float(np.abs(threshold).max()) / (float(np.abs(eta).max()) or 1.0)
+    slopes = np.unique(slopes[(slopes > least) & np.isfinite(slopes)])
     if not len(slopes):
         return np.array([1.0])
     slopes = slopes[np.unique(np.linspace(0, len(slopes) - 1, curves).astype(int))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surecut.core.fixed_point import Rule, fixed_point, random_starts, usual_starts
+from surecut.core.fixed_point import GAINED, Rule, fixed_point, random_starts, usual_starts
 from surecut.core.label_rows import DenseRows
 from surecut.core.sweeps import Sweep
 from surecut.label_objectives import MeanCost, label_objective
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from surecut.core.label_rows import LabelRows
     from surecut.label_objectives import LabelObjective
 
-MOST_RANDOM_STARTS, RANDOM_ENTRIES = 32, 20_000
+MOST_RANDOM_STARTS, RANDOM_ENTRIES = 64, 20_000
 """Few rows are searched from as many random rules too, and so many scores at least, those of all rules together."""
 
 RACED_WORK = 1 << 20
@@ -31,7 +31,7 @@ MOST_LINES, FEW_LINES, LINED_LABELS = 30, 2, 200
 """So many times at most; and only twice for the best rule of more scores, if there are no more labels than these."""
 
 AGREED = 1e-9
-"""Values that differ by no more are the same."""
+"""Values of exact searches that differ by no more are the same."""
 
 
 class Search(NamedTuple):
@@ -42,10 +42,10 @@ class Search(NamedTuple):
     agreed: int
 
     @classmethod
-    def best(cls, rules: list[Rule]) -> Search:
-        """The first of the best rules."""
+    def best(cls, rules: list[Rule], agreed: float = AGREED) -> Search:
+        """The first of the best rules; values that differ by no more than `agreed` are the same."""
         best = max(rules, key=lambda rule: rule.value)
-        return cls(best, len(rules), sum(rule.value >= best.value - AGREED for rule in rules))
+        return cls(best, len(rules), sum(rule.value >= best.value - agreed for rule in rules))
 
 
 def search_exactly(rows: LabelRows, objective: LabelObjective) -> Search:
@@ -85,7 +85,7 @@ def search_smoothed(
     known = np.maximum(probabilities, 0.0)
     soft = rows.with_eta(probabilities).with_truth(share * known + (1 - share) * rows.truth)
     expected = label_objective(metric, average, soft.positives, soft.total)
-    return Search.best([fixed_point(soft, expected, start) for start in usual_starts(soft)])
+    return Search.best([fixed_point(soft, expected, start) for start in usual_starts(soft)], GAINED)
 
 
 def search_cheapest(
