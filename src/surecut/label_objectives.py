@@ -429,6 +429,12 @@ def label_objective(
     return AveragedMetric(metric, average, positives, total)
 
 
+def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
+    """The share of each label's rows that is predicted; NaN where it has none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.asarray(tp) / positives, dtype=float)
+
+
 def ratio_of_counts(
     metric: LinearFractionalMetric, positives: NDArray[np.float64], total: Any
 ) -> tuple[tuple[Any, ...], ...]:
@@ -442,12 +448,6 @@ def ratio_of_counts(
         of_tp, of_fp, of_fn, of_tn = (np.asarray(one, dtype=float) for one in cells)  # small integers could overflow
         numbers.append((of_fn * positives + of_tn * negatives, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn))
     return tuple(numbers)
-
-
-def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
-    """The share of each label's rows that is predicted; NaN where it has none."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.asarray(tp) / positives, dtype=float)
 
 
 def _share(part: Any, whole: Any) -> Any:
