@@ -113,7 +113,7 @@ class MulticlassAccuracy(MulticlassMetric):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(MulticlassMetric):
-    """The mean over the classes that there are of the share of their rows that is predicted: the macro recall."""
+    """The mean over the classes with rows of the share of these that is predicted: the macro recall."""
 
     name = "balanced_accuracy"
     can_be_bounded = True
@@ -133,7 +133,7 @@ class BalancedAccuracy(MulticlassMetric):
 
 @dataclass(frozen=True)
 class MulticlassGMean(MulticlassMetric):
-    """The geometric mean over the classes that there are of the share of their rows that is predicted."""
+    """The geometric mean over the classes with rows of the share of these that is predicted."""
 
     name = "gmean"
     can_be_bounded = True
@@ -397,7 +397,7 @@ class MeanCost(LabelObjective):
     """Minus the mean cost of a row.
 
     Labels are actions here, and the truth of a row and an action is what it saves there: how much less it costs than
-    the dearest action of all.
+    the most expensive action.
     """
 
     average, metric = COST, None

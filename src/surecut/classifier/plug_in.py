@@ -566,7 +566,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.confidence is not None:
             raise ValueError("the certificate is for the metric that was fitted: set the metric and fit again")
         if check_shrinkage(self.shrinkage) != 0:
-            raise ValueError("the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew")
+            raise ValueError(
+                "the stored hull is that of the labels, not of smoothed ones: set the metric and fit again"
+            )
         if self.stable:
             raise ValueError("a stable cut need not lie on the stored hull: set the metric and fit again")
         other = copy.copy(self)

@@ -85,7 +85,7 @@ def refuse_other_options(given: dict[str, Any]) -> None:
     }
     for option, reason in reasons.items():
         if given.get(option):
-            raise ValueError(f"{option} cannot be had with --top-k: {reason}")
+            raise ValueError(f"{option} does not go with --top-k: {reason}")
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class Sweep:
         return best_place(self._joining(label, by_gain), label, self.objective, self.contest.module)
 
     def _recount(self) -> None:
-        """Count anew, so that errors of sums do not grow."""
+        """Count again, so that errors of sums do not grow."""
         self.counts = self.rows.counts(self.rows.choose(self.contest.gain))
         self.value = self.objective.value(*self.counts)
 

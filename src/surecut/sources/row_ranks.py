@@ -59,7 +59,7 @@ class RankedLines:
     def predicted(self, score: Any, is_out: Any) -> tuple[Any, Any]:
         """The frame with further columns, and an expression of them: whether a line is predicted.
 
-        `score` is that of a line, and `is_out` says which lines are never predicted, and of no account to others.
+        `score` is that of a line, and `is_out` says which lines are never predicted, and do not count for others.
         """
         inside = nw.when(is_out).then(nw.lit(-math.inf)).otherwise(score)
         lines = self.frame.with_columns(**{ETA: inside})
