@@ -119,8 +119,9 @@ class LabelRows:
     def some_tallies(self, cut: MultilabelCut | TopK) -> dict[int, ScoreTally]:
         """Tallies of the labels, by position, of which a cut keeps rows."""
         labels = sorted({label for sample in cut.seen for label in sample.labels.tolist()})
-        has_others = self.weights is not None and not self.weights.all()
-        rows = self.some(np.flatnonzero(self.weights)) if has_others else self
+        rows = self
+        if self.weights is not None and not self.weights.all():
+            rows = self.some(np.flatnonzero(self.weights))
         return dict(zip(labels, rows.tallies(labels), strict=True))
 
     def tallies(self, labels: Sequence[int] | None = None) -> list[ScoreTally]:
