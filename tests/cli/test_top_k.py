@@ -104,6 +104,9 @@ def test_options_are_those_of_the_function(folder):
     assert (found["lines"], found["rows"]) == (270, 90)
     expected = tune_top_k_frame(table(90), **COLUMNS, k=1, metric=["accuracy", "f1"], weight="w")
     assert [one["value"] for one in found["rules"]] == [one.value for one in expected.values()]
+    printed = run("tune", folder / "long.csv", "--top-k", 1, *LONG, "--metric", "accuracy").stdout
+    of_classes = tune_top_k_frame(table(90), **COLUMNS, k=1, metric="accuracy")
+    assert f"\naccuracy of 3 classes: {of_classes.value:.4f}; the largest score has " in printed
     found = as_json("tune", folder / "long.csv", "--top-k", 2, *LONG, "--average", "weighted", "--stable")
     expected = tune_top_k_frame(table(90), **COLUMNS, k=2, average="weighted", stable=True)
     assert found["rules"][0]["value"] == expected.value
@@ -210,11 +213,11 @@ REFUSED = [
     (["tune", "long.csv", *LONG], "--row goes with --top-k"),
     (["tune", "long.csv", "--costs", "costs.csv"], "--costs goes with --top-k"),
     (["tune", "long.csv", "--reject-cost", 0.3], "--reject-cost goes with --top-k"),
-    (["tune", "long.csv", "--top-k", 1, *LONG, "--constraint", "fpr<=0.1"], "--constraint cannot be had with --top-k"),
-    (["tune", "long.csv", "--top-k", 1, *LONG, "--confidence", 0.9], "--confidence cannot be had with --top-k"),
-    (["tune", "long.csv", "--top-k", 1, *LONG, "--prior", 0.9], "--prior cannot be had with --top-k"),
+    (["tune", "long.csv", "--top-k", 1, *LONG, "--constraint", "fpr<=0.1"], "--constraint does not go with --top-k"),
+    (["tune", "long.csv", "--top-k", 1, *LONG, "--confidence", 0.9], "--confidence does not go with --top-k"),
+    (["tune", "long.csv", "--top-k", 1, *LONG, "--prior", 0.9], "--prior does not go with --top-k"),
     (["tune", "long.csv", "--top-k", 1, *LONG, "--upper", "ppv>=0.9"], "zones are of one score"),
-    (["tune", "long.csv", "--top-k", 1, *LONG, "--bands"], "--bands cannot be had with --top-k"),
+    (["tune", "long.csv", "--top-k", 1, *LONG, "--bands"], "--bands does not go with --top-k"),
     (["tune", "long.csv", "--top-k", 1, *LONG, "--metric", "f1", "--reject-cost", 1], "leave out --metric"),
     (["tune", "long.csv", "--top-k", 2, *LONG, "--reject-cost", 1], "--top-k must be 1, got 2"),
     (["tune", "long.csv", "--top-k", 1, *LONG, "--average", "samples"], "--average must be one of"),

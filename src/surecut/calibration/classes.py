@@ -75,7 +75,7 @@ def _limits(scores: NDArray[np.float64], is_probability: bool) -> tuple[float, f
 def _fit(
     place: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """The temperature's inverse and the shifts, with the variance of the shifts that makes the rows likeliest."""
+    """The temperature's inverse and the shifts, with the variance of the shifts of the largest likelihood."""
     parameters = np.zeros(1 + place.shape[1])  # ln of the slope, shifts
     variance = FIRST_VARIANCE
     for _ in range(VARIANCE_STEPS):
@@ -96,7 +96,7 @@ def _newton(
     parameters: NDArray[np.float64],
     variance: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The likeliest parameters for a variance, and the curvature there."""
+    """The most likely parameters for a variance, and the curvature there."""
     classes = place.shape[1]
     precision = np.append(0.1, np.full(classes, 1 / variance))
     counts = np.bincount(codes, weight, minlength=classes)

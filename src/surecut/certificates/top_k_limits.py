@@ -65,8 +65,7 @@ FURTHER, FEWEST_WRONG = 1.5, 1e-3
 """Ratios up to so many times the validation rows' are considered; rows that are all right count as so many wrong."""
 
 NEEDS_CLASSES = (
-    "{what} is one of rows that have one class each, and some rows here have none, or several: pass a column of class "
-    "labels"
+    "{what} needs rows of one class each, and some rows here have none, or several: pass a column of class labels"
 )
 
 

@@ -92,7 +92,7 @@ class Sweep:
         return best_place(self._joining(label, by_gain), label, self.objective, self.contest.module)
 
     def _recount(self) -> None:
-        """Count anew, so that errors of sums do not grow."""
+        """Count again, so that errors of sums do not grow."""
         self.counts = self.rows.counts(self.rows.choose(self.contest.gain))
         self.value = self.objective.value(*self.counts)
 
@@ -241,7 +241,11 @@ def _open_bins(joining: Joining, label: int, objective: LabelObjective, module: 
     labels = len(base.tp)
     sample = np.sort(place[:: max(1, len(place) // 2048)])
     lowest, highest = float(sample[len(sample) // 200]), float(sample[-1 - len(sample) // 200])
-    scale = (BINS - 2) / (highest - lowest) if highest > lowest else 0.0
+    with np.errstate(divide="ignore", over="ignore"):
+        scale = float(np.float64(BINS - 2) / np.float64(highest - lowest))
+    if not 0 < scale < np.inf:  # the places are equal, or so far apart that no bins divide them
+        yield joining
+        return
     bin_of, weight, lost, gained = binned(joining, lowest, scale, BINS, module)
     nothing = np.zeros((1, labels))
     taken, true = (np.concatenate((nothing, np.cumsum(part, axis=0))) for part in (weight, lost))
