@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surecut._inputs import in_brief
 from surecut._plurals import counted
 from surecut.cli.printing import line, number, share, table, with_signs
 from surecut.decisions.class_wording import baseline_text, bound_text, shown_value, value_name
@@ -16,6 +17,7 @@ from surecut.label_objectives import MACRO, WEIGHTED
 if TYPE_CHECKING:
     from surecut.cli.files import Rows
     from surecut.decisions.top_k import TopK
+    from surecut.sources.applying import PredictedRows, Predictions
     from surecut.sources.long_tables import LongMatrices
 
 MOST = 20
@@ -50,6 +52,16 @@ def rule(found: TopK) -> None:
         line(f"\n{what} probabilities, which a curve of the scores ({found.calibration}) gives")
     if text := bound_text(found):
         line(f"\n{capitalized(text)}")
+
+
+def predicted(lines: Predictions, found: PredictedRows) -> str:
+    """What the rows of a table get, in words."""
+    labels = lines.outcomes["predicted"]
+    what = "a class" if found.actions else "a label" if labels == found.given else counted(labels, "label")
+    said = [f"{found.given:,} given {what}"]
+    said += [f"{number:,} {in_brief(repr(action))}" for action, number in found.actions.items()]
+    said += [f"{found.without:,} given none"] if found.without else []
+    return f"{counted(found.rows, 'row')} in {counted(lines.rows, 'line')}: {', '.join(said)}"
 
 
 def labels(found: TopK) -> None:

@@ -59,6 +59,11 @@ class LongMatrices:
         return int((np.diff(self.scores.indptr) < len(self.labels)).sum()) if is_sparse(self.scores) else 0
 
     @property
+    def pairs_without_a_score(self) -> int:
+        """How many pairs of a row and a label have no line with a score."""
+        return len(self) * len(self.labels) - self.scores.nnz if is_sparse(self.scores) else 0
+
+    @property
     def labels_of_rows(self) -> NDArray[np.int64]:
         """How many true labels each row has."""
         return np.asarray(self.truth.sum(axis=1, dtype=np.int64)).reshape(-1)
