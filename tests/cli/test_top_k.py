@@ -185,6 +185,25 @@ def test_certify_promises_what_the_function_does(folder):
     expected = certify(rule, np.array(CLASSES)[codes][order], scores[order])
     found = as_json("certify", folder / "new.csv", "--cut", folder / "rule.json", *LONG)
     assert (found["value"], found["lower"]) == (expected.value, expected.lower)
+    printed = run("certify", folder / "new.csv", "--cut", folder / "rule.json", *LONG).stdout.splitlines()
+    headings = next(number for number, line in enumerate(printed) if line.startswith("label"))
+    assert " ".join(printed[headings].split()) == "label rows recall at least predicted precision at least"
+        "label",
+        "rows",
+        "recall",
+        "at",
+        "least",
+        "predicted",
+        "precision",
+        "at",
+        "least",
+    ]
+    first = printed[headings + 1].split()
+    assert first[0] == "cat"
+    assert [float(one) for one in first[2:4]] == [
+        round(one, 4) for one in (expected.recall.value[0], expected.recall.lower[0])
+    ]
+    assert max(map(len, printed[headings : headings + 4])) <= 80
     message = said("certify", folder / "long.csv", "--cut", folder / "rule.json", *LONG)
     assert "these are the validation rows of the rule" in message
 
@@ -240,9 +259,7 @@ def test_a_label_that_names_the_true_class_is_explained(folder, tmp_path):
     for command in (("tune", "--top-k", 1), ("certify", "--cut", folder / "rule.json")):
         message = said(command[0], tmp_path / "long.csv", *command[1:], *LONG)
         assert "column 'y' must hold two classes, found 3: 'cat', 'dog', 'fox'" in message
-        assert (
-            "the label says whether the line's class is the true one: 1 in that line, 0 in the" in message
-        )
+        assert "the label says whether the line's class is the true one: 1 in that line, 0 in the" in message
         assert "make one column per class" not in message
 
 
@@ -324,7 +341,7 @@ REFUSED = [
     (["tune", "long.csv", "--top-k", 1, *LONG, "--metric", "f1", "--reject-cost", 1], "leave out --metric"),
     (["tune", "long.csv", "--top-k", 2, *LONG, "--reject-cost", 1], "--top-k must be 1, got 2"),
     (["tune", "long.csv", "--top-k", 1, *LONG, "--average", "samples"], "--average must be one of"),
-    (["tune", "long.csv", "--top-k", 1, "--row", "w", "--by", "class"], "more than one for each row and label"),
+    (["tune", "long.csv", "--top-k", 1, "--row", "w", "--by", "class"], "repeat the row and label of another line"),
     (
         ["tune", "long.csv", "--top-k", 1, *LONG, "--weight", "p", "--score", "p"],
         "must be the same in all lines of a row",
