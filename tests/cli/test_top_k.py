@@ -104,6 +104,9 @@ def test_options_are_those_of_the_function(folder):
     assert (found["lines"], found["rows"]) == (270, 90)
     expected = tune_top_k_frame(table(90), **COLUMNS, k=1, metric=["accuracy", "f1"], weight="w")
     assert [one["value"] for one in found["rules"]] == [one.value for one in expected.values()]
+    printed = run("tune", folder / "long.csv", "--top-k", 1, *LONG, "--metric", "accuracy").stdout
+    of_classes = tune_top_k_frame(table(90), **COLUMNS, k=1, metric="accuracy")
+    assert f"\naccuracy of 3 classes: {of_classes.value:.4f}; the largest score has " in printed
     found = as_json("tune", folder / "long.csv", "--top-k", 2, *LONG, "--average", "weighted", "--stable")
     expected = tune_top_k_frame(table(90), **COLUMNS, k=2, average="weighted", stable=True)
     assert found["rules"][0]["value"] == expected.value

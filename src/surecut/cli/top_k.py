@@ -20,6 +20,7 @@ from surecut._plurals import counted
 from surecut.cli import top_k_tables
 from surecut.cli.commands import columns_of
 from surecut.cli.positives import TableError
+from surecut.decisions.top_k import named
 from surecut.sources.columns import LongColumns
 from surecut.sources.long_tables import LongMatrices
 from surecut.tuning.top_k_frame import class_codes_of, read_long_table, tune_matrices
@@ -217,9 +218,7 @@ def rows_of_rule(
     truth, scores = (_with_columns(one, place, len(rule)) for one in (matrices.truth, matrices.scores))
     codes = class_codes_of(LongMatrices(truth, scores, rule.labels, None)) if rule.is_multiclass else None
     if codes is not None:
-        classes = np.empty(len(rule), dtype=object)
-        classes[:] = rule.labels
-        return classes[codes].tolist(), scores
+        return named(rule.labels)[codes], scores
     if rule.is_multiclass:
         raise TableError(
             f"the rule is of rows with one class each: each row of {file} needs a score for each of its "

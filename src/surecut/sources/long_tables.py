@@ -124,7 +124,7 @@ class _Lines(NamedTuple):
         return _Lines(row, column, kind, has_score, score, weight)
 
     def without_broken_rows(self, rows: int) -> _Lines:
-        """The lines of rows of which no line lacks a value; these are numbered anew."""
+        """The lines of rows of which no line lacks a value; these are numbered again."""
         is_broken = np.zeros(rows, dtype=bool)
         is_broken[self.row[self.kind > LABELLED]] = True
         if not is_broken.any():
