@@ -188,6 +188,15 @@ def test_certify_promises_what_the_function_does(folder):
     expected = certify(rule, np.array(CLASSES)[codes][order], scores[order])
     found = as_json("certify", folder / "new.csv", "--cut", folder / "rule.json", *LONG)
     assert (found["value"], found["lower"]) == (expected.value, expected.lower)
+    printed = run("certify", folder / "new.csv", "--cut", folder / "rule.json", *LONG).stdout.splitlines()
+    headings = next(number for number, line in enumerate(printed) if line.startswith("label"))
+    assert " ".join(printed[headings].split()) == "label rows recall at least predicted precision at least"
+    first = printed[headings + 1].split()
+    assert first[0] == "cat"
+    assert [float(one) for one in first[2:4]] == [
+        round(one, 4) for one in (expected.recall.value[0], expected.recall.lower[0])
+    ]
+    assert max(map(len, printed[headings : headings + 4])) <= 80
     message = said("certify", folder / "long.csv", "--cut", folder / "rule.json", *LONG)
     assert "these are the validation rows of the rule" in message
 
@@ -325,7 +334,7 @@ REFUSED = [
     (["tune", "long.csv", "--top-k", 1, *LONG, "--metric", "f1", "--reject-cost", 1], "leave out --metric"),
     (["tune", "long.csv", "--top-k", 2, *LONG, "--reject-cost", 1], "--top-k must be 1, got 2"),
     (["tune", "long.csv", "--top-k", 1, *LONG, "--average", "samples"], "--average must be one of"),
-    (["tune", "long.csv", "--top-k", 1, "--row", "w", "--by", "class"], "more than one for each row and label"),
+    (["tune", "long.csv", "--top-k", 1, "--row", "w", "--by", "class"], "repeat the row and label of another line"),
     (
         ["tune", "long.csv", "--top-k", 1, *LONG, "--weight", "p", "--score", "p"],
         "must be the same in all lines of a row",

@@ -98,7 +98,7 @@ class TopKCertificate(Certificate):
     precision: LabelLimits | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        lines = [_cost_sentence(self) if self.metric == MEAN_COST else sentence(self)]
+        lines = [value_sentence(self)]
         if self.recall is not None and self.precision is not None and self.labels:
             lines.append(f"{confident(self)}, on new rows, all at once:")
             lines += [f"  {label}: {_shares(self, i)}" for i, label in enumerate(self.labels[:MOST])]
@@ -108,11 +108,16 @@ class TopKCertificate(Certificate):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = _cost_sentence(self) if self.metric == MEAN_COST else sentence(self)
+        head = value_sentence(self)
         facts = [("method", self.method + (" (exact)" if self.exact else ""))]
         facts.append(("limits", f"at least {self.lower:.4f}; at most {self.upper:.4f}"))
         facts += [("" if number else "it holds if", one) for number, one in enumerate(self.assumptions)]
         return card(head, facts, _table(self))
+
+
+def value_sentence(certificate: TopKCertificate) -> str:
+    """What is promised of the value, in words."""
+    return _cost_sentence(certificate) if certificate.metric == MEAN_COST else sentence(certificate)
 
 
 def _cost_sentence(certificate: TopKCertificate) -> str:

@@ -216,7 +216,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
     'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
     'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"\n'
-    "surecut tune long.csv --top-k 1 --row id --by class --label is_true --score p --out rule.json\n"
+    "surecut tune long.csv --top-k 1 --row id --by class --label y --out rule.json\n"
     "surecut tune tags.csv --top-k 5 --row document --by tag --stable"
 )
 def tune(
@@ -485,7 +485,7 @@ def tune(
     "surecut apply new.csv --cut cut.json --negative no --out predictions.csv\n"
     "surecut apply tags.csv --cut cuts.json --by tag --out predictions.csv\n"
     "surecut apply new.csv --cut bands.json --name action --out actions.csv\n"
-    "surecut apply new.csv --cut rule.json --row id --by class --score p --out rows.csv"
+    "surecut apply new.csv --cut rule.json --row id --by class --out rows.csv"
 )
 def apply(
     context: typer.Context,
@@ -554,7 +554,7 @@ def apply(
 @app.command(
     epilog="Examples:\n"
     "surecut certify held_out.csv --cut cut.json --label y --score p\n"
-    "surecut certify long.csv --cut rule.json --row id --by class --label is_true --score p"
+    "surecut certify long.csv --cut rule.json --row id --by class --label y"
 )
 def certify(
     context: typer.Context,
@@ -653,7 +653,10 @@ def check(
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
-    row: Annotated[list[str] | None, typer.Option("--row", hidden=True)] = None,  # of rules, which are refused
+    row: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Of a rule of k labels a row, which is refused: certify it instead."),
+    ] = None,
     by: CUT_BY = None,
     weight: WEIGHT = None,
     weights: WEIGHTS = None,

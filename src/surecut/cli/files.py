@@ -241,6 +241,7 @@ class Table:
         hint = WIDE if is_long else ""
         asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
         keys = {f"group_{position}": self.column(one, "by", hint=hint) for position, one in enumerate(asked)}
+        require_distinct(list(keys.values()), {}, TableError)
         weights = {} if weight is None else {"weight": self.column(weight, "weight")}
         taken = [*keys.values(), *weights.values()]
         chosen = {

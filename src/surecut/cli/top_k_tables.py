@@ -9,12 +9,15 @@ import numpy as np
 
 from surecut._inputs import in_brief
 from surecut._plurals import counted
+from surecut.certificates.certificate import confident
+from surecut.certificates.top_k_certificate import value_sentence
 from surecut.cli.printing import line, number, share, table, with_signs
 from surecut.decisions.class_wording import baseline_text, bound_text, shown_value, value_name
 from surecut.decisions.wording import capitalized, label_text
 from surecut.label_objectives import MACRO, WEIGHTED
 
 if TYPE_CHECKING:
+    from surecut.certificates.top_k_certificate import TopKCertificate
     from surecut.cli.files import Rows
     from surecut.decisions.top_k import TopK
     from surecut.sources.applying import PredictedRows, Predictions
@@ -62,6 +65,25 @@ def predicted(lines: Predictions, found: PredictedRows) -> str:
     said += [f"{number:,} {in_brief(repr(action))}" for action, number in found.actions.items()]
     said += [f"{found.without:,} given none"] if found.without else []
     return f"{counted(found.rows, 'row')} in {counted(lines.rows, 'line')}: {', '.join(said)}"
+
+
+def certificate(found: TopKCertificate) -> None:
+    """What is promised of a rule, and of each label."""
+    line(value_sentence(found))
+    recall, precision = found.recall, found.precision
+    if recall is None or precision is None or not found.labels:
+        return
+    line(f"\n{confident(found)}, on new rows, all at once:\n")
+    cells = []
+    for i, label in enumerate(found.labels[:MOST]):
+        shown = [label_text(label)]
+        for limits in (recall, precision):
+            is_known = not math.isnan(limits.value[i])
+            shown += [f"{int(limits.rows[i]):,}", _known(limits.value[i]), number(limits.lower[i]) if is_known else "–"]
+        cells.append(shown)
+    table(("label", "rows", "recall", "at least", "predicted", "precision", "at least"), cells)
+    if len(found.labels) > MOST:
+        line(f"… and {counted(len(found.labels) - MOST, 'label')}, which --format json has")
 
 
 def labels(found: TopK) -> None:

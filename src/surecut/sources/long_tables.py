@@ -186,9 +186,11 @@ def _require_each_once(lines: _Lines, labels: Sequence[Any], named: Any) -> None
         return
     first = int(is_again.argmax())
     label = in_brief(repr(labels[int(lines.column[first])]))
+    number = int(is_again.sum())
+    repeated = "1 line repeats" if number == 1 else f"{counted(number, 'line')} repeat"
     raise ValueError(
-        f"{counted(int(is_again.sum()), 'line')} more than one for each row and label, the first for row "
-        f"{named(first)} and label {label}: keep one line of each, or name in row= all columns that make a row"
+        f"{repeated} the row and label of another line, {'' if number == 1 else 'the first '}of row {named(first)} and "
+        f"label {label}: keep one line of each, or name in row= all columns that make a row"
     )
 
 
