@@ -201,8 +201,8 @@ def classes_report(found: Sequence[Cell]) -> tuple[list[str], list[Target]]:
         single = sum(int((gap < -1e-12).sum()) for gap in gaps)
         least = min(float(np.nanmean(gap)) for gap in gaps)
         measured = (
-            f"{mean:+.4f} in the mean, no cell's mean below {least:+.6f}; {single} of {number} repetitions in {len(both)}"
-            f" cells below it, {lowest:+.6f} at the least"
+            f"{mean:+.4f} in the mean, no cell's mean below {least:+.6f}; {single} of {number} repetitions"
+            f" in {len(both)} cells below it, {lowest:+.6f} at the least"
         )
         asked = f"*exact* has at least the value of {CUTOFFS} on the tuning rows"
         targets.append((asked, measured + (f"; below it: {'; '.join(below)}" if below else ""), verdict(not below)))
