@@ -9,7 +9,7 @@ from surecut._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from surecut import datasets, losses, metrics, plots, population, report, theory
-    from surecut._warnings import AbsentPositiveWarning, MissingRowsWarning, UnknownLabelWarning
+    from surecut._warnings import AbsentPositiveWarning, ClassOrderWarning, MissingRowsWarning, UnknownLabelWarning
     from surecut.certificates.certificate import Certificate
     from surecut.certificates.certifying import certify
     from surecut.certificates.drift import DriftReport, check_drift
@@ -61,6 +61,7 @@ _HOME = {
     "PlugInClassifier": "surecut.classifier.plug_in",
     "PositiveClassWarning": "surecut.positive_class",
     "AbsentPositiveWarning": "surecut._warnings",
+    "ClassOrderWarning": "surecut._warnings",
     "MissingRowsWarning": "surecut._warnings",
     "UnknownLabelWarning": "surecut._warnings",
     "ZoneLimit": "surecut.certificates.zone_certificate",
@@ -93,6 +94,7 @@ __all__ = [
     "BandsCertificate",
     "BandsDrift",
     "Certificate",
+    "ClassOrderWarning",
     "Confusion",
     "Constraint",
     "Cut",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,13 +42,17 @@ def score_matrix(
     return matrix, names
 
 
-def label_matrix(labels: Any, pos_label: Any = None, name: str = "Y_true") -> tuple[Any, Names | None]:
+def label_matrix(
+    labels: Any, pos_label: Any = None, name: str = "Y_true", one_column: str = ""
+) -> tuple[Any, Names | None]:
     """Labels of shape (rows, labels) as 0 and 1: an array, or a CSC array that holds the ones; and names, if any.
 
-    With `pos_label`, a dense matrix may hold any two values.
+    With `pos_label`, a dense matrix may hold any two values. `one_column` is what to do with one column instead.
     """
+    if not is_sparse(labels):
+        require_no_lists(labels, name)
     if pos_label is not None and not is_sparse(labels):
-        matrix, names = _dense(labels, name)
+        matrix, names = _dense(labels, name, one_column)
         column = as_labels(matrix.reshape(-1), pos_label=pos_label, name=name)
         warn_of_absence(column.absent)
         return column.is_positive().reshape(matrix.shape).view(np.uint8), names
@@ -59,7 +64,7 @@ def label_matrix(labels: Any, pos_label: Any = None, name: str = "Y_true") -> tu
         matrix = matrix.astype(np.uint8)
         matrix.eliminate_zeros()
         return matrix, None
-    matrix, names = _dense(labels, name)
+    matrix, names = _dense(labels, name, one_column)
     if matrix.dtype.kind == "O":
         try:
             matrix = matrix.astype(np.float64)
@@ -67,6 +72,29 @@ def label_matrix(labels: Any, pos_label: Any = None, name: str = "Y_true") -> tu
             raise _not_indicators(name, f"values of type {matrix.dtype}") from None
     _require_indicators(matrix, name)
     return matrix.view(np.uint8) if matrix.dtype == bool else matrix, names
+
+
+def one_column_hint(y_true: Any, otherwise: str) -> str:
+    """What to do with one column of scores: swap it with labels that look like scores, or else something else."""
+    return "are Y_true and Y_score swapped?" if getattr(y_true, "ndim", 1) == 2 else otherwise
+
+
+def require_no_lists(labels: Any, name: str = "Y_true") -> None:
+    """Raise where labels are a list for each row, such as tags, and not a column for each label.
+
+    >>> require_no_lists([["red"], ["red", "blue"]])
+    Traceback (most recent call last):
+    ValueError: Y_true holds a list of labels for each row: pass MultiLabelBinarizer().fit_transform(Y_true)
+    """
+    if not (hasattr(labels, "__len__") and hasattr(labels, "__iter__")) or getattr(labels, "ndim", 1) != 1:
+        return
+    rows = [row for row in itertools.islice(labels, ROWS_AT_ONCE) if isinstance(row, (list, tuple, set, frozenset))]
+    has_texts = any(isinstance(one, str) for row in rows for one in row)
+    hint = f"pass MultiLabelBinarizer().fit_transform({name})"
+    if has_texts or any(isinstance(row, (set, frozenset)) for row in rows):
+        raise ValueError(f"{name} holds a list of labels for each row: {hint}")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"{name} is a ragged sequence: if it holds a list of labels for each row, {hint}")
 
 
 def require_same_shape(y_true: Any, y_score: Any) -> None:
@@ -116,6 +144,8 @@ def _canonical(matrix: Any, name: str, may_be_empty: bool = False) -> Any:
 def _dense(
     values: Any, name: str, one_column: str = "", may_be_empty: bool = False
 ) -> tuple[NDArray[Any], Names | None]:
+    if hasattr(values, "predict"):
+        raise TypeError(f"{name} must be a matrix, got {type(values).__name__}: pass model.predict_proba(X)")
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values: fill them or drop these rows")
     names = tuple(values.columns) if hasattr(values, "columns") and hasattr(values, "to_numpy") else None

@@ -18,6 +18,10 @@ class AbsentPositiveWarning(UserWarning):
     """No row has the label that was named as the positive one: the rows may be like that, or it is misspelt."""
 
 
+class ClassOrderWarning(UserWarning):
+    """The columns of the scores fit the classes far better in another order than in the one that was given."""
+
+
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the innermost line that is not of this package, however deep inside it the caller is."""
     ours = (__name__.partition(".")[0], "functools")  # cached properties are called from there

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import metrics as sk
 
-from surecut import get_metric, tune_top_k
+from surecut import ClassOrderWarning, get_metric, tune_thresholds, tune_top_k
 from surecut.core.settings import using
 
 CLASSES = np.array(["ant", "bee", "cat", "dog"])
@@ -273,3 +276,49 @@ def test_gains_beside_rejecting_are_no_rounding_errors(seed):
     rule = tune_top_k(y, scores, k=1, reject_cost=0.3)
     gains = rule.gains @ scores[:100].T + rule.offsets[:, None]
     assert np.abs(rule.gains).max(axis=1).min() > 1e-6 * np.abs(gains).max()
+
+
+def test_classes_in_another_order_than_the_columns_are_noticed():
+    y, scores = drawn(400)
+    wrong = np.roll(CLASSES, 1).tolist()
+    with pytest.warns(
+        ClassOrderWarning, match=r"'ant', 'bee', 'cat', 'dog': do classes= name the columns in their ord"
+    ):
+        tune_top_k(y, scores, k=1, classes=wrong)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tune_top_k(y, scores, k=1, classes=CLASSES)
+        tune_top_k(y, scores[:, [3, 0, 1, 2]], k=1, classes=wrong)
+
+
+def test_scores_that_say_nothing_do_not_ask_for_another_order():
+    random = np.random.default_rng(0)
+    y = random.choice(CLASSES, p=[0.9, 0.04, 0.03, 0.03], size=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tune_top_k(y, random.random((300, 4)), k=1, classes=CLASSES)
+
+
+class Model:
+    """A fitted model, as far as messages know."""
+
+    def predict(self, X):
+        return X
+
+
+@pytest.mark.parametrize("tune", [partial(tune_top_k, k=1), tune_thresholds])
+def test_what_is_not_a_matrix_is_told_what_to_be(tune):
+    y, scores = drawn(60)
+    truth = (y[:, None] == CLASSES) * 1
+    with pytest.raises(ValueError, match="are Y_true and Y_score swapped"):
+        tune(scores, y)
+    with pytest.raises(TypeError, match=r"Y_score must be a matrix, got Model: pass model.predict_proba\(X\)"):
+        tune(truth, Model())
+    for tags in ([["ant"], ["ant", "bee"]] * 30, [{"ant"}, {"bee"}] * 30, [["ant", "cat"]] * 60, [[1], [1, 2]] * 30):
+        with pytest.raises(ValueError, match=r"MultiLabelBinarizer\(\).fit_transform\(Y_true\)"):
+            tune(tags, scores)
+
+
+def test_class_labels_are_sent_to_the_rule_of_classes():
+    with pytest.raises(ValueError, match=r"for a column of class labels call tune_top_k\(y, scores, k=1\)"):
+        tune_thresholds(*drawn(60))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 import numpy as np
 
 from surecut._inputs import as_weights
-from surecut._matrices import aligned, is_sparse, label_matrix, present_rows, score_matrix
+from surecut._matrices import aligned, is_sparse, label_matrix, one_column_hint, present_rows, score_matrix
 from surecut.averages import NOT_SEPARATED, OVERPREDICTED, averaged_value
 from surecut.constraints import ConstraintLike
 from surecut.core.rules import Objective
@@ -132,8 +132,9 @@ def tune_thresholds(
     )
     if missing == "drop":
         Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
-    scores, score_names = score_matrix(Y_score, one_column="tune_threshold takes one column")
-    truth, truth_names = label_matrix(Y_true, pos_label)
+    scores, score_names = score_matrix(Y_score, one_column=one_column_hint(Y_true, "tune_threshold takes one column"))
+    one_class = "for a column of class labels call tune_top_k(y, scores, k=1)"
+    truth, truth_names = label_matrix(Y_true, pos_label, one_column=one_class)
     truth, names = aligned(truth, truth_names, scores, score_names, labels)
     weights = None if sample_weight is None else as_weights(sample_weight, scores.shape[0])
     source = label_source(truth, scores, weights)

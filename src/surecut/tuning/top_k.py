@@ -69,7 +69,8 @@ def tune_top_k(
         What it costs to predict nothing: an action ``"reject"`` more (−1 where classes are numbers). Errors cost 1
         where `costs` is not given.
     classes
-        The classes in the order of the columns, where these are not the sorted labels of `Y_true`.
+        The classes in the order of the columns, where these are not the sorted labels of `Y_true`. A
+        `ClassOrderWarning` says where another order fits the scores far better.
     sample_weight
         Weights of the rows, not negative. A weight of 2 means the row twice.
     shrinkage
@@ -104,6 +105,8 @@ def tune_top_k(
     asked = validation_rows(
         Y_true, Y_score, k, sample_weight=sample_weight, missing=missing, classes=classes, labels=labels
     )
+    if classes is not None:
+        asked.warn_of_class_order()
     request = TopKRequest.of(
         metric,
         k=k,

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from surecut._inputs import as_weights, check_missing
-from surecut._labels import class_codes
-from surecut._matrices import aligned, is_sparse, label_matrix, present_rows, score_matrix
+from surecut._labels import class_codes, listed
+from surecut._matrices import (
+    aligned,
+    is_sparse,
+    label_matrix,
+    one_column_hint,
+    present_rows,
+    require_no_lists,
+    score_matrix,
+)
+from surecut._warnings import ClassOrderWarning, warn_caller
 from surecut.calibration.classes import calibrate_classes
 from surecut.core.label_rows import DenseRows, LabelRows, StoredRows
 from surecut.core.rules import Objective
@@ -25,6 +34,10 @@ if TYPE_CHECKING:
 
     from surecut.calibration.curves import Calibration
     from surecut.decisions.score_map import ScoreMap
+
+
+MOST_CLASSES = 1_000
+"""Of more classes the best order is not looked for."""
 
 
 class ScoreModel(NamedTuple):
@@ -89,6 +102,25 @@ class ValidationRows:
             return score_map.of_entries(self.rows.scores, self.rows.columns)
         return score_map.probabilities(self.rows.eta)
 
+    def warn_of_class_order(self) -> None:
+        """Warn where the largest score is mostly wrong, and would be right with the columns in another order."""
+        if self.codes is None or not isinstance(self.rows, DenseRows) or len(self.names) > MOST_CLASSES:
+            return
+        from scipy.optimize import linear_sum_assignment
+
+        classes = len(self.names)
+        largest = self.rows.scores.argmax(axis=1)
+        table = np.bincount(largest * classes + self.codes, minlength=classes**2).reshape(classes, classes)
+        columns, fitting = linear_sum_assignment(table, maximize=True)
+        given, best, rows = int(table.trace()), int(table[columns, fitting].sum()), len(self.codes)
+        if 2 * given < best and 2 * best > rows:
+            warn_caller(
+                f"the largest score is that of the row's class for {given / rows:.0%} of the rows, and would be for "
+                f"{best / rows:.0%} if the columns were those of {listed([self.names[i] for i in fitting])}: do "
+                "classes= name the columns in their order?",
+                ClassOrderWarning,
+            )
+
     def by_entry(self, by_label: NDArray[np.float64]) -> NDArray[np.float64]:
         """A number of each label, for all entries."""
         return by_label[self.rows.columns] if isinstance(self.rows, StoredRows) else by_label
@@ -109,8 +141,9 @@ def validation_rows(
     check_k(k)
     if missing == "drop":
         Y_true, Y_score, sample_weight = present_rows(Y_true, Y_score, sample_weight)
-    one_column = "tune_threshold takes one label's scores"
+    one_column = one_column_hint(Y_true, "tune_threshold takes one label's scores")
     scores, score_names = score_matrix(Y_score, one_column=one_column)
+    require_no_lists(Y_true)
     by_class = not is_sparse(Y_true) and np.ndim(Y_true) == 1
     codes = None
     if by_class:
