@@ -570,7 +570,7 @@ def test_scorers_that_no_cut_changes_are_refused_with_a_reason(name):
     ("base", "average"), list(itertools.product(["f1", "precision"], ["macro", "micro", "samples"]))
 )
 def test_averages_point_to_tune_thresholds(base, average):
-    with pytest.raises(ValueError, match=rf"tune_thresholds\(metric='{base}', average='{average}'\)"):
+    with pytest.raises(ValueError, match=f"metric='{base}', average='{average}', in tune_thresholds"):
         get_metric(f"{base}_{average}")
     with pytest.raises(ValueError, match="tune_thresholds"):
         get_metric(sklearn.metrics.get_scorer(f"{base}_{average}"))

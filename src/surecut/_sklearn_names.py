@@ -38,7 +38,13 @@ _REASONS = {
     "brier_score_loss": _PROBABILITY,
     "brier_score": _PROBABILITY,
 }
-_AVERAGES = ("_macro", "_micro", "_samples", "_weighted")
+_AVERAGES = {
+    "_macro": "tune_thresholds, tune_top_k and PlugInClassifier",
+    "_micro": "tune_thresholds, tune_top_k and PlugInClassifier",
+    "_samples": "tune_thresholds and PlugInClassifier",
+    "_weighted": "tune_top_k and PlugInClassifier",
+}
+"""How names of averages over labels end, and what takes these averages."""
 
 
 def refusal(name: str) -> str | None:
@@ -46,13 +52,12 @@ def refusal(name: str) -> str | None:
     for known, reason in _REASONS.items():
         if name.removesuffix("_score") == known.removesuffix("_score") or name.startswith("roc_auc"):
             return f"{name!r} cannot be tuned by a cut: {reason}. Choose a metric of decisions, such as 'f1' or 'am'"
-    for average in _AVERAGES:
+    for average, taken_by in _AVERAGES.items():
         if name.endswith(average):
             base = name.removesuffix(average)
             return (
-                f"{name!r} is an average over labels: for one label pass {base!r}; for multilabel data call "
-                f"tune_thresholds(metric={base!r}, average={average[1:]!r}), "
-                "for several classes tune_top_k with these; PlugInClassifier takes them, too"
+                f"{name!r} is an average over labels: it is written metric={base!r}, average={average[1:]!r}, in "
+                f"{taken_by}; for one label pass {base!r}"
             )
     return None
 

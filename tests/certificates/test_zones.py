@@ -78,7 +78,26 @@ def test_zones_may_stay_empty_where_nothing_can_be_promised():
     bands = tune_bands(y, score, upper="ppv>=0.99", lower="npv>=0.99", confidence=0.95)
     assert bands.thresholds.tolist() == [-np.inf, np.inf]
     assert bands.shares.tolist() == [0, 1, 0]
-    assert str(bands).endswith("on new data (95 % confidence); nothing could be promised of no and yes")
+    assert str(bands).endswith(
+        "; npv>=0.99 in no and ppv>=0.99 in yes could not be promised on new data (95 % confidence): "
+        "no and yes are empty"
+    )
+
+
+def test_what_is_promised_and_what_is_not_are_told_apart():
+    bands = tune_bands(*drawn(400), upper="ppv>=0.7", lower="npv>=0.999", confidence=0.9)
+    assert str(bands).endswith(
+        "; ppv>=0.7 in yes on new data (90 % confidence); npv>=0.999 in no could not be promised: no is empty"
+    )
+
+
+def test_an_empty_zone_breaks_nothing_on_new_rows():
+    bands = tune_bands(*drawn(60), upper="ppv>=0.99", lower="npv>=0.99", confidence=0.95)
+    text = str(check_drift(bands, *drawn(60, seed=1)))
+    assert "\n  ppv>=0.99 in 'yes' holds: no score can be in this zone\n" in text
+    assert "nan" not in text
+    far = tune_bands([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], upper="ppv>=0.9", lower="npv>=0.9")
+    assert "in 'yes' may hold now: none of these rows tell\n" in str(check_drift(far, [0, 1] * 5, [0.1] * 10))
 
 
 @pytest.mark.parametrize(

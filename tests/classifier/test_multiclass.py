@@ -479,7 +479,11 @@ class Untrained(ClassifierMixin, BaseEstimator):
         ({"average": "multiclass"}, "average='multiclass' has the metrics"),
         ({"metric": "f_one"}, "unknown metric"),
         ({"metric": "roc_auc"}, "ranking"),
-        ({"metric": "f1_macro"}, r"metric='f1', average='macro'.*PlugInClassifier takes them, too"),
+        (
+            {"metric": "f1_macro"},
+            "written metric='f1', average='macro', in tune_thresholds, tune_top_k and PlugInClass",
+        ),
+        ({"metric": "f1_weighted"}, "average='weighted', in tune_top_k and PlugInClassifier; for one label pass 'f1'"),
         ({"stable": True, "shrinkage": 3.0}, "leave shrinkage=0"),
         ({"stable": "yes"}, "stable= must be True or False"),
         ({"shrinkage": -1.0}, "shrinkage= must"),
@@ -525,10 +529,24 @@ def test_the_order_of_the_classes_is_that_of_the_columns(data):
 class TestAttributes:
     def test_a_rule_of_classes_has_no_threshold_and_says_so(self, data, model):
         classifier = PlugInClassifier(model, cv="prefit").fit(*data)
-        for name in ("cut_", "best_threshold_", "thresholds_", "hull_", "certificate_"):
+        for name in ("cut_", "best_threshold_", "thresholds_", "hull_"):
             assert not hasattr(classifier, name)
             with pytest.raises(AttributeError, match=f"a rule of 4 classes has no {name}: it is top_k_"):
                 getattr(classifier, name)
+        assert not hasattr(classifier, "certificate_")
+        with pytest.raises(AttributeError, match=r"call certify\(classifier.top_k_, y, scores\) on held-out rows"):
+            classifier.certificate_  # noqa: B018  # raises
+
+    def test_certify_names_the_rule_of_a_classifier(self, data, model):
+        X, y = data
+        classifier = PlugInClassifier(model, cv="prefit").fit(X, y)
+        with pytest.raises(
+            TypeError, match=r"got PlugInClassifier: pass classifier\.top_k_ and scores of held-out rows"
+        ):
+            certify(classifier, y, X)
+        two = PlugInClassifier(LogisticRegression()).fit(X, y > 0)
+        with pytest.raises(TypeError, match=r"got PlugInClassifier: pass classifier\.cut_ and scores of held-out rows"):
+            certify(two, y > 0, X)
 
     def test_a_cut_is_no_rule_of_classes_and_says_so(self, data):
         classifier = PlugInClassifier(LogisticRegression()).fit(data[0], data[1] > 0)

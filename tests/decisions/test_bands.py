@@ -129,7 +129,7 @@ def test_scores_are_in_the_highest_zone_whose_threshold_they_reach(bands):
 
 
 def test_a_missing_score_is_an_error_or_goes_where_it_is_told(bands):
-    with pytest.raises(ValueError, match=r"scores has 1 missing values: .* such as missing='ask'"):
+    with pytest.raises(ValueError, match=r"scores has 1 missing value: .* such as missing='ask'"):
         bands.predict([0.1, np.nan])
     assert bands.predict([0.1, np.nan], missing="yes").tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match="missing= must be 'error' or one of the zones 'no', 'ask', 'yes', got 'drop'"):
@@ -167,8 +167,10 @@ def test_zone_names_are_quoted_in_sql():
 def test_it_prints_in_words(bands):
     assert str(bands).startswith(
         "no below 0.35, ask from 0.35, yes from 0.55: of 8 rows 3 no (0 of them positive), 2 ask, 3 yes (0 of them "
-        "negative); npv>=0.9 in no and ppv>=0.9 in yes on these rows; on other rows not all hold in about "
+        "negative); npv>=0.9 in no and ppv>=0.9 in yes on these rows; on other rows at least one fails in about "
     )
+    one = tune_bands(Y, SCORES, upper="ppv>=0.9")
+    assert re.search(r"ppv>=0.9 in yes on these rows; on other rows it fails in about \d+ % of cases$", str(one))
     gained = tune_bands(Y, SCORES, gains=GAINS)
     assert "gain per row = -0.25" in str(gained)
     assert repr(gained) == f"<Bands: {gained}>"

@@ -182,5 +182,9 @@ def test_labels_that_sql_cannot_hold_are_refused(labels, by, reason):
 
 
 def test_an_unknown_dialect_is_refused():
+    with pytest.raises(
+        ValueError, match=r"unknown SQL dialect 'postgresql': did you mean 'postgres'\? The names are a"
+    ):
+        cut_of(["a"], [0.5]).to_sql("score", by="tag", dialect="postgresql")
     with pytest.raises(ValueError, match="unknown SQL dialect 'oracle'"):
         cut_of(["a"], [0.5]).to_sql("score", by="tag", dialect="oracle")

@@ -485,16 +485,18 @@ def test_it_says_what_it_does_to_each_class():
         f"  class 'b' is predicted for 30 % {never}",
         f"  class 'c' is predicted for 10 % {never}",
     ]
+    agreed = found.agreed if found.agreed < found.starts else "all"
     assert str(found).startswith(
         "one of 3 classes a row, by the largest a·score + b: macro f1 = 1.0000 on 10 rows, instead of 0.2500 by the "
-        f"largest score; found from {found.agreed} of {found.starts} starts"
+        f"largest score; the best of {found.starts} starts ({agreed} of them reached it)"
     )
     assert repr(found) == f"<TopK: {str(found).splitlines()[0]}>"
 
 
 def test_it_says_what_is_known_of_the_optimum_and_of_the_scores():
     found = replace(RULES["macro"](), starts=4, agreed=3, upper_bound=math.nan)
-    assert "; found from 3 of 4 starts" in str(found)
+    assert "; the best of 4 starts (3 of them reached it)" in str(found)
+    assert "; the best of 4 starts (all of them reached it)" in str(replace(found, agreed=4))
     assert "no rule" not in str(found)
     assert "; no rule of this kind is better on these rows" in str(replace(found, upper_bound=found.value))
     assert "; no rule of this kind exceeds 0.9876 on these rows" in str(replace(found, upper_bound=0.9876))
@@ -559,9 +561,15 @@ def test_of_many_labels_it_names_those_that_change_most():
     assert (np.diff(moved) <= 0).all()
     assert moved.min() >= np.delete(changes.moved, changes.most(5)).max()
     rest = np.delete(changes.predicted[1] - changes.predicted[0], changes.most(5))
-    assert lines[-1] == (
-        f"  of 7 other labels {(rest > 0).sum()} are predicted more often, {(rest < 0).sum()} less often, "
-        f"{(rest == 0).sum()} as often"
+    more, less = int((rest > 0).sum()), int((rest < 0).sum())
+    assert (more, less) == (2, 5)
+    assert lines[-1] == "  of 7 other labels 2 are predicted more often, 5 less often"
+
+
+def test_other_labels_that_all_change_alike_are_counted_once():
+    found = RULES["labels"]()
+    assert str(replace(found, baseline=replace(found.baseline, confusion=found.confusion))).endswith(
+        "  7 other labels are predicted as often as before"
     )
 
 

@@ -195,7 +195,9 @@ def certificate(
     """The same for callers who know that rows are held out, because they held them out."""
     if not isinstance(cut, (Cut, MultilabelCut)):
         needed = "a cut, bands or a rule of k labels"
-        raise TypeError(f"certify(cut, y_true, y_score) needs {needed} first, got {type(cut).__name__}")
+        rule = next((name for name in ("top_k_", "cut_") if hasattr(cut, name)), None)
+        hint = "" if rule is None else f": pass classifier.{rule} and scores of held-out rows"
+        raise TypeError(f"certify(cut, y_true, y_score) needs {needed} first, got {type(cut).__name__}{hint}")
     check_promise(asked.confidence, asked.method, asked.weights, asked.held_out, rows.get("groups") is not None)
     evidence = evidence_of(cut, asked, y_true, y_score, **rows)
     certified, promised = METHODS[asked.method]

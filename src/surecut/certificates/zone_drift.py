@@ -61,11 +61,19 @@ class ConditionNow:
         What it is at most there (of a condition with ``>=``), or at least.
     broken
         Whether the limit misses the level: then the condition does not hold now.
+    reachable
+        Whether a score can be in the zone.
     """
 
     value: float
     limit: float
     broken: bool
+    reachable: bool = True
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "may hold now: none of these rows tell" if self.reachable else "holds: no score can be in this zone"
+        return f"{'does not hold now' if self.broken else 'may hold now'} ({self.value:.4f} on these rows)"
 
 
 @dataclass(frozen=True)
@@ -129,10 +137,7 @@ class BandsDrift:
         lines = [f"{counted(self.rows, 'row')} beside {counted(self.then_rows, f'{whose} row')}:"]
         for name, one in {"share of positives": self.prior, **self.zones}.items():
             lines.append(f"  {name} {one.then:.4f} then, {one.now:.4f} now: {one.direction}")
-        lines += [
-            f"  {name} {'does not hold now' if one.broken else 'may hold now'} ({one.value:.4f} on these rows)"
-            for name, one in self.conditions.items()
-        ]
+        lines += [f"  {name} {one}" for name, one in self.conditions.items()]
         sure = f"{100 * self.confidence:.4g} % confidence"
         said = "There is a statistically significant change" if self.moved else "No sign of a change"
         return "\n".join([*lines, f"{said} ({sure})."])
@@ -218,7 +223,9 @@ def _condition_now(bands: Bands, condition: Condition, inside: Confusion, error:
     value = float(condition.quantity.evaluate(inside if prior is None else inside.at_prior(prior)))
     failing = replace(condition, sense="<=" if condition.sense == ">=" else ">=")
     limit = constraint_limit(failing, cells_of(inside), error, prior)
-    return ConditionNow(value, limit, not (math.isnan(limit) or bool(condition.allows(limit))))
+    ends = [-math.inf, *bands.thresholds.tolist(), math.inf]
+    reachable = ends[condition.zone] < ends[condition.zone + 1]
+    return ConditionNow(value, limit, not (math.isnan(limit) or bool(condition.allows(limit))), reachable)
 
 
 def _share_change(

@@ -692,6 +692,11 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
         def __getattr__(self, name: str) -> Any:
             """Say where a fitted classifier lacks an attribute which other targets have."""
+            if name == "certificate_" and "top_k_" in vars(self):
+                raise AttributeError(
+                    f"a rule of {len(self.classes_)} classes has no certificate_ of its own: call "
+                    "certify(classifier.top_k_, y, scores) on held-out rows"
+                )
             if name in OF_CUTS and "top_k_" in vars(self):
                 raise AttributeError(
                     f"a rule of {len(self.classes_)} classes has no {name}: it is top_k_, and has a number a and an "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from surecut._inputs import as_scores
+from surecut._plurals import counted
 from surecut.confusion import Confusion
 from surecut.core.keys import reaches
 from surecut.decisions import consistency, html, saving, sql, wording
@@ -188,8 +189,8 @@ class Bands(saving.Saved):
             numbers[absent] = self.zones.index(missing)
         elif absent.any():
             raise ValueError(
-                f"scores has {int(absent.sum()):,} missing values: drop or fill these rows, or name the zone that they "
-                f"go to, such as missing={self.zones[len(self.zones) // 2]!r}"
+                f"scores has {counted(int(absent.sum()), 'missing value')}: drop or fill these rows, or name "
+                f"the zone that they go to, such as missing={self.zones[len(self.zones) // 2]!r}"
             )
         return numbers if as_numbers else np.array(self.zones, dtype=object)[numbers].astype(str)
 

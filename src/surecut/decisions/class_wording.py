@@ -89,8 +89,11 @@ def value_text(rule: TopK) -> str:
 
 
 def starts_text(rule: TopK) -> str:
-    """Write how many starts of the search found the value."""
-    return f"found from {rule.agreed} of {rule.starts} starts" if rule.starts > 1 else ""
+    """Write from how many starts the rule was searched, and how many of them reached its value."""
+    if rule.starts <= 1:
+        return ""
+    agreed = "all" if rule.agreed == rule.starts else rule.agreed
+    return f"the best of {rule.starts} starts ({agreed} of them reached it)"
 
 
 def bound_text(rule: TopK) -> str:
@@ -173,11 +176,15 @@ def _both(name: str, before: float, after: float) -> str:
 
 
 def _rest_text(rule: TopK, changes: ClassChanges, listed: Any) -> str:
-    """Write how many other labels are predicted more often, and less often."""
+    """Write how many other labels are predicted more often, less often and as often; zeros are left out."""
     change = np.delete(changes.predicted[1] - changes.predicted[0], list(listed))
     more, less = int((change > 0).sum()), int((change < 0).sum())
     noun = "classes" if rule.is_multiclass else "labels"
-    return (
-        f"of {len(change):,} other {noun} {more:,} are predicted more often, {less:,} less often, "
-        f"{len(change) - more - less:,} as often"
-    )
+    counts = {"more often": more, "less often": less, "as often as before": len(change) - more - less}
+    how = [(how, count) for how, count in counts.items() if count]
+    (first, count), *others = how
+    if not others:
+        return f"{len(change):,} other {noun} are predicted {first}"
+    verb = "is" if count == 1 else "are"
+    listed = [f"{count:,} {verb} predicted {first}", *(f"{count:,} {how}" for how, count in others)]
+    return f"of {len(change):,} other {noun} {', '.join(listed)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -117,7 +118,9 @@ def find_dialect(name: str) -> Dialect:
     try:
         return DIALECTS[name.lower()]
     except KeyError:
-        raise ValueError(f"unknown SQL dialect {name!r}: expected one of {', '.join(DIALECTS)}") from None
+        near = difflib.get_close_matches(name.lower(), DIALECTS, n=1)
+        hint = f"did you mean {near[0]!r}? The names are" if near else "expected one of"
+        raise ValueError(f"unknown SQL dialect {name!r}: {hint} {', '.join(DIALECTS)}") from None
 
 
 def reaches(expression: str, threshold: float, dialect: Dialect) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from surecut.decisions.grouped_bands import GroupedBands
     from surecut.decisions.multilabel import MultilabelCut
     from surecut.decisions.stability import Stability
+    from surecut.zones import Condition
 
 FEW = 50
 """With fewer positives, or negatives, a threshold moves so much from sample to sample that its spread is a guess."""
@@ -199,26 +200,44 @@ def conditions_text(bands: Bands) -> str:
     """Write what zones had to meet, and how sure that is."""
     if not bands.conditions:
         return ""
-    listed = conditions_listed(bands)
     if bands.confidence is not None:
-        return "; ".join(
-            filter(None, [f"{listed} on new data ({100 * bands.confidence:.4g} % confidence)", unpromised_text(bands)])
-        )
+        empty = _unpromised(bands)
+        kept = [one for one in bands.conditions if one.zone not in empty]
+        promise = f"on new data ({100 * bands.confidence:.4g} % confidence)"
+        parts = [f"{conditions_listed(bands, kept)} {promise}"] if kept else []
+        if lacking := [one for one in bands.conditions if one.zone in empty]:
+            where = "" if kept else f" {promise}"
+            zones = f"{_and_listed(bands, empty)} {'is' if len(empty) == 1 else 'are'} empty"
+            parts.append(f"{conditions_listed(bands, lacking)} could not be promised{where}: {zones}")
+        return "; ".join(parts)
+    listed = conditions_listed(bands)
     if not bands.failure_rates:
         return f"{listed} on these rows"
-    return f"{listed} on these rows; on other rows not all hold in about {bands.failure_rates[-1]:.0%} of cases"
+    fails = "it fails" if len(bands.conditions) == 1 else "at least one fails"
+    return f"{listed} on these rows; on other rows {fails} in about {100 * bands.failure_rates[-1]:.0f} % of cases"
 
 
 def unpromised_text(bands: Bands) -> str:
-    """Write which zones are empty since nothing could be promised of them; empty where there are none."""
-    asked = {one.zone for one in bands.conditions} if bands.confidence is not None else set()
-    empty = [bands.zones[zone] for zone in sorted(asked) if not bands.confusion[zone].any()]
-    return f"nothing could be promised of {' and '.join(empty)}" if empty else ""
+    """Write which zones are empty since nothing could be promised of them; empty text where there are none."""
+    empty = _unpromised(bands)
+    return f"nothing could be promised of {_and_listed(bands, empty)}" if empty else ""
 
 
-def conditions_listed(bands: Bands) -> str:
-    """Write the conditions with the names of their zones."""
-    return " and ".join(f"{one} in {bands.zones[one.zone]}" for one in bands.conditions)
+def _and_listed(bands: Bands, zones: Iterable[int]) -> str:
+    return " and ".join(bands.zones[zone] for zone in zones)
+
+
+def _unpromised(bands: Bands) -> list[int]:
+    """The outer zones with promised conditions that are empty; conditions between are upper bounds, met by no rows."""
+    outer = {0, len(bands.zones) - 1} if bands.confidence is not None else set()
+    asked = outer & {one.zone for one in bands.conditions}
+    return [zone for zone in sorted(asked) if not bands.confusion[zone].any()]
+
+
+def conditions_listed(bands: Bands, conditions: Iterable[Condition] | None = None) -> str:
+    """Write the conditions, or some of them, with the names of their zones."""
+    some = bands.conditions if conditions is None else conditions
+    return " and ".join(f"{one} in {bands.zones[one.zone]}" for one in some)
 
 
 def bands_value_text(bands: Bands) -> str:
