@@ -198,7 +198,12 @@ def classes_report(found: Sequence[Cell]) -> tuple[list[str], list[Target]]:
         below = [cell.name for cell, gap in zip(both, gaps, strict=True) if np.nanmin(gap) < -1e-12]
         number = sum(int(np.isfinite(gap).sum()) for gap in gaps)
         lowest, mean = min(float(np.nanmin(gap)) for gap in gaps), float(np.mean([np.nanmean(gap) for gap in gaps]))
-        measured = f"{mean:+.4f} in the mean, {lowest:+.6f} at the least, {number} repetitions of {len(both)} cells"
+        single = sum(int((gap < -1e-12).sum()) for gap in gaps)
+        least = min(float(np.nanmean(gap)) for gap in gaps)
+        measured = (
+            f"{mean:+.4f} in the mean, no cell's mean below {least:+.6f}; {single} of {number} repetitions"
+            f" in {len(both)} cells below it, {lowest:+.6f} at the least"
+        )
         asked = f"*exact* has at least the value of {CUTOFFS} on the tuning rows"
         targets.append((asked, measured + (f"; below it: {'; '.join(below)}" if below else ""), verdict(not below)))
     lines = [
