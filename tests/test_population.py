@@ -256,6 +256,14 @@ def test_optimal_and_plug_in_rules_take_the_largest_affine_gains(metric):
     assert ((rule > 1e-3) & (rule < 1 - 1e-3)).any()
 
 
+def test_the_gmean_of_many_classes_is_0_where_one_of_them_is_never_predicted():
+    domain = TopKDomain(1 / 40, np.full((40, 40), 1 / 40))
+    rule = np.eye(40)
+    assert domain.value("gmean", rule, "multiclass") == pytest.approx(1 / 40)
+    rule[0], rule[1] = rule[1], rule[1]
+    assert domain.value("gmean", rule, "multiclass") == 0
+
+
 def test_estimates_that_are_equal_are_treated_alike():
     domain = TopKDomain([0.2, 0.3, 0.5], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     rule = domain.plug_in_rule("f1", [[0.5, 0.5], [0.5, 0.5], [0.7, 0.3]])

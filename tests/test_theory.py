@@ -393,7 +393,7 @@ def test_what_no_theorem_of_k_labels_covers():
         theory.probability_error_bound(0.1, "hinge")
     with pytest.raises(ValueError, match="'multiclass' has the metrics accuracy"):
         theory.top_k_regret_bound("f1", [0.2, 0.8], 0.1, "multiclass")
-    with pytest.raises(ValueError, match="average must be one of macro"):
+    with pytest.raises(ValueError, match="average= must be one of macro"):
         theory.top_k_regret_bound("f1", [0.2, 0.8], 0.1, "samples")
     with pytest.raises(ValueError, match="got shape"):
         theory.cost_matrix_regret_bound([0, 1], 0.1)

@@ -86,7 +86,7 @@ class TestSummary:
             assert (one["before"], one["after"]) == (rule.baseline.matrix[i, j], rule.matrix[i, j])
 
     def test_large_matrices_are_not_drawn(self, monkeypatch):
-        monkeypatch.setattr(page_of_top_k, "MATRIX", 3)
+        monkeypatch.setattr(page_of_top_k, "READABLE", 3)
         summary = summarize_top_k(classes())
         assert summary["matrix"] is None
         assert summary["confused"]

@@ -376,6 +376,8 @@ def class_codes(
     found, codes = np.unique(np.asarray(values.tolist() if values.dtype.kind in "OT" else values), return_inverse=True)
     labels = _distinct(found.tolist())
     kind_of(labels, name)
+    if isinstance(classes, (set, frozenset)):
+        raise ValueError("classes= is a set, which has no order: pass a list, in the order of the columns")
     known = labels if classes is None else [plain_label_value(one) for one in classes]
     if len(set(known)) < len(known):
         raise ValueError(f"classes= names a class twice: {listed(known)}")

@@ -42,6 +42,17 @@ def score_matrix(
     return matrix, names
 
 
+def class_indicators(codes: NDArray[np.int64], classes: int) -> NDArray[np.uint8]:
+    """Class labels, as positions among so many classes, as a matrix with a column for each class.
+
+    >>> class_indicators(np.array([1, 0]), 3).tolist()
+    [[0, 1, 0], [1, 0, 0]]
+    """
+    found = np.zeros((len(codes), classes), dtype=np.uint8)
+    found[np.arange(len(codes)), codes] = 1
+    return found
+
+
 def label_matrix(
     labels: Any, pos_label: Any = None, name: str = "Y_true", one_column: str = ""
 ) -> tuple[Any, Names | None]:

@@ -52,14 +52,24 @@ def refusal(name: str) -> str | None:
     for known, reason in _REASONS.items():
         if name.removesuffix("_score") == known.removesuffix("_score") or name.startswith("roc_auc"):
             return f"{name!r} cannot be tuned by a cut: {reason}. Choose a metric of decisions, such as 'f1' or 'am'"
-    for average, taken_by in _AVERAGES.items():
-        if name.endswith(average):
-            base = name.removesuffix(average)
-            return (
-                f"{name!r} is an average over labels: it is written metric={base!r}, average={average[1:]!r}, in "
-                f"{taken_by}; for one label pass {base!r}"
-            )
+    if found := averaged(name):
+        base, average = found
+        return (
+            f"{name!r} is an average over labels: it is written metric={base!r}, average={average!r}, in "
+            f"{_AVERAGES[f'_{average}']}; for one label pass {base!r}"
+        )
     return None
+
+
+def averaged(name: str) -> tuple[str, str] | None:
+    """The metric and the average in a scikit-learn scorer's name, such as f1_macro; None where it has no average.
+
+    >>> averaged("f1_macro"), averaged("f1"), averaged("roc_auc_ovr_weighted")
+    (('f1', 'macro'), None, None)
+    """
+    if name.startswith("roc_auc"):  # no average of it can be tuned
+        return None
+    return next(((name.removesuffix(one), one[1:]) for one in _AVERAGES if name.endswith(one)), None)
 
 
 def unwrap(scorer: Callable[..., Any]) -> tuple[str, dict[str, Any]] | None:

@@ -5,8 +5,8 @@ another one less. So what it is worth is a function of all labels' true positive
 average of a metric, and each metric of several classes, is written as sums over the labels of a few *terms*, and a
 function of these sums. A search then only computes the terms of the labels that change.
 
-To add a metric of several classes: write a frozen dataclass with `name`, `terms` and `combine`, and list it in
-`MULTICLASS`.
+To add a metric of several classes: write a frozen dataclass of a `MulticlassMetric` with `name`, `terms` and `combine`,
+and list it in `MULTICLASS`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE, COST = "macro", "micro", "weighted",
 
 TOP_K_AVERAGES = (MACRO, MICRO, WEIGHTED, MULTICLASS_AVERAGE)
 
-STEP = 1e-3
-"""The difference quotient of a slope is over this share of the smallest cell."""
+STEP_OF_ROW, STEP_OF_ALL = 1e-3, 1e-6
+"""The difference quotient of a slope is over this share of the smallest cell: of its share of one row, or of all."""
 
 ROUNDING = 1e-14
 """Differences of shares that are no larger are 0."""
+
+CELL_ROUNDING = 1e-13
+"""Cells of a confusion matrix that are no larger, relative to the rows that they are counted from, are 0."""
 
 SMALLEST = 1e-300
 """Stands for 0 where a logarithm is taken; values are computed without it."""
@@ -48,9 +51,17 @@ class MulticlassMetric(ABC):
 
     It is larger for better predictions, and depends on three numbers for each class only: its rows, the rows that are
     predicted to have it, and those of them that do.
+
+    Attributes
+    ----------
+    name
+        What the metric is called in `MULTICLASS`.
+    can_be_bounded
+        As in `LabelObjective`.
     """
 
     name: ClassVar[str]
+    can_be_bounded: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
@@ -59,6 +70,14 @@ class MulticlassMetric(ABC):
     @abstractmethod
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         """The metric, from the sums over all classes."""
+
+    def is_zero(self, tp: Any, positives: NDArray[Any]) -> Any:
+        """Where the metric is 0, although its sums, which hold no logarithm of 0, say otherwise."""
+        return False
+
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...] | None:
+        """The metric as a sum of ratios, or None: see `LabelObjective.ratios`."""
+        return None
 
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each class the most that the metric gains per true positive more, of equally many predicted rows.
@@ -80,6 +99,7 @@ class MulticlassAccuracy(MulticlassMetric):
     """The share of rows whose class is predicted."""
 
     name = "accuracy"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         return (tp,)
@@ -87,15 +107,19 @@ class MulticlassAccuracy(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / total
 
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...]:
+        return 1 / total, 0, 1, 0, 1, 0, 0
+
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.ones_like(priors)
 
 
 @dataclass(frozen=True)
 class BalancedAccuracy(MulticlassMetric):
-    """The mean over the classes that there are of the share of their rows that is predicted: the macro recall."""
+    """The mean over the classes with rows of the share of these that is predicted: the macro recall."""
 
     name = "balanced_accuracy"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         return (_share(tp, positives),)
@@ -103,15 +127,19 @@ class BalancedAccuracy(MulticlassMetric):
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return sums[0] / np.count_nonzero(positives)
 
+    def ratios(self, positives: NDArray[Any], total: Any) -> tuple[Any, ...]:
+        return 1 / np.count_nonzero(positives), 0, 1, 0, positives, 0, 0
+
     def slope_bounds(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(_share(1.0, priors) / np.count_nonzero(priors, axis=-1)[..., None])
 
 
 @dataclass(frozen=True)
 class MulticlassGMean(MulticlassMetric):
-    """The geometric mean over the classes that there are of the share of their rows that is predicted."""
+    """The geometric mean over the classes with rows of the share of these that is predicted."""
 
     name = "gmean"
+    can_be_bounded = True
 
     def terms(self, tp: Any, predicted: Any, positives: Any, total: Any) -> tuple[Any, ...]:
         present = np.asarray(positives) > 0
@@ -119,6 +147,9 @@ class MulticlassGMean(MulticlassMetric):
 
     def combine(self, sums: tuple[Any, ...], positives: NDArray[Any], total: Any) -> Any:
         return np.exp(sums[0] / np.count_nonzero(positives))
+
+    def is_zero(self, tp: Any, positives: NDArray[Any]) -> Any:
+        return ((np.asarray(tp) == 0) & (positives > 0)).any(axis=-1)
 
 
 @dataclass(frozen=True)
@@ -181,7 +212,8 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
         return None
     plain = plain_name(name)
     for spelling in (plain, plain.removesuffix("_score")):
-        found = {"am": "balanced_accuracy"}.get(ALIASES.get(spelling, spelling), ALIASES.get(spelling, spelling))
+        found = ALIASES.get(spelling, spelling)
+        found = "balanced_accuracy" if found == "am" else found  # of one label it is the arithmetic mean of two recalls
         if found in MULTICLASS:
             return MULTICLASS[found]()
     return None
@@ -190,11 +222,14 @@ def multiclass_metric(name: Any) -> MulticlassMetric | None:
 def averaged_metric(metric: Any, average: str) -> Metric | MulticlassMetric:
     """The metric that a name means under an average."""
     if average not in TOP_K_AVERAGES:
-        raise ValueError(f"average must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
+        raise ValueError(f"average= must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
     if average != MULTICLASS_AVERAGE:
         return get_metric(metric)
     if (found := multiclass_metric(metric)) is None:
-        raise ValueError(f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}")
+        raise ValueError(
+            f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}: other metrics are averaged "
+            "over the classes, average='macro'"
+        )
     return found
 
 
@@ -209,7 +244,6 @@ class LabelObjective(ABC):
         Whether it is one sum, whose terms never grow with more false positives or fewer true positives.
     """
 
-    name: str
     average: str
     metric: Any
     can_be_bounded = False
@@ -243,28 +277,36 @@ class LabelObjective(ABC):
         """What each label is worth by itself where all labels have these counts: its recall; NaN where it has none."""
         return recall_of_labels(tp, self.positives)
 
+    def values(self, tp: NDArray[Any], predicted: NDArray[Any]) -> Any:
+        """The values where all labels have these counts, of shape (…, labels)."""
+        return self.combine(self.terms(tp, predicted).sum(axis=-1))
+
     def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
         """The value where all labels have these counts."""
-        return float(self.combine(self.terms(tp, predicted).sum(axis=-1)))
+        return float(self.values(tp, predicted))
 
-    def slopes(self, tp: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def slopes(
+        self, tp: NDArray[Any], predicted: NDArray[Any], of_row: float = 1.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How fast the value grows with the true positives and with the predicted rows of each label.
 
         Predicting label j for a row that has it with probability η is worth η times the first slope plus the second:
-        an affine function of η. The slopes are taken where one more row is predicted at random, since ratios such as
-        the precision have none where nothing is predicted.
+        an affine function of η. The slopes are taken where one more row, of the weight `of_row`, is predicted at
+        random, since ratios such as the precision have none where nothing is predicted.
         """
         share = np.asarray(self.positives, dtype=float) / float(self.total)
-        random = 1 / (float(self.total) + 1)
+        random = of_row / (float(self.total) + of_row)
         tp = (1 - random) * np.asarray(tp, dtype=float) + random * self.positives / 2
         predicted = (1 - random) * np.asarray(predicted, dtype=float) + random * self.total / 2
         here = self.terms(tp, predicted)
         sums = here.sum(axis=-1)[:, None]
-        step = STEP * np.where((share > 0) & (share < 1), np.minimum(share, 1 - share), 1.0)
+        smallest = np.where((share > SMALLEST) & (share < 1), np.minimum(share, 1 - share), 1.0)
+        step = smallest * max(STEP_OF_ROW * of_row, STEP_OF_ALL * float(self.total))
 
         def slope(more_tp: Any) -> NDArray[np.float64]:
-            change = self.terms(tp + more_tp, predicted + step) - here
-            return np.asarray((self.combine(sums + change) - self.combine(sums)) / step)
+            with np.errstate(invalid="ignore"):  # of a metric that is infinite there is none
+                change = self.terms(tp + more_tp, predicted + step) - here
+                return np.asarray((self.combine(sums + change) - self.combine(sums)) / step)
 
         of_negative = slope(0.0)
         return np.where(share > 0, slope(step) - of_negative, 0.0), of_negative
@@ -279,7 +321,7 @@ class AveragedMetric(LabelObjective):
 
     def __init__(self, metric: Metric, average: str, positives: NDArray[Any], total: Any) -> None:
         super().__init__(positives, total)
-        self.metric, self.average, self.name = metric, average, metric.name
+        self.metric, self.average = metric, average
         nothing = np.zeros(len(self.positives))
         totals = Confusion(nothing, nothing, self.positives, total - self.positives)
         undefined = [i for i, _ in undefined_labels(metric, totals)]
@@ -301,20 +343,15 @@ class AveragedMetric(LabelObjective):
     def ratios(self) -> NDArray[np.float64] | None:
         if self.average == MICRO or not isinstance(self.metric, LinearFractionalMetric):
             return None
-        positives = np.asarray(self.positives, dtype=float)
-        negatives = self.total - positives
-        lines = []
-        for of_tp, of_fp, of_fn, of_tn in self.metric.cells(positives, negatives):
-            constant = of_fn * positives + of_tn * negatives
-            lines += [constant, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn]
-        return self._ratios(self.weight, *lines)
+        numerator, denominator = ratio_of_counts(self.metric, np.asarray(self.positives, dtype=float), self.total)
+        return self._ratios(self.weight, *numerator, *denominator)
 
     def per_label(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         """The metric of labels; 0 where it is 0/0."""
         positives = self.positives[label]
         shape = np.broadcast_shapes(np.shape(tp), np.shape(positives))
         tp, predicted, positives = (np.broadcast_to(one, shape) for one in (tp, predicted, positives))
-        confusion = Confusion(tp, predicted - tp, positives - tp, self.total - positives - predicted + tp)
+        confusion = confusion_of(tp, predicted, positives, self.total)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(_flat(confusion)), dtype=float).reshape(shape)
         return np.where(np.isnan(values), 0.0, values)
@@ -330,8 +367,7 @@ class AveragedMetric(LabelObjective):
         tp, predicted = sums
         positives, pairs = self.positives.sum(), self.total * len(self.positives)
         shape = np.shape(tp)
-        fp = predicted - tp
-        confusion = _flat(Confusion(tp, fp, positives - tp, pairs - positives - fp))
+        confusion = _flat(confusion_of(tp, predicted, positives, pairs))
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.asarray(self.metric.evaluate(confusion), dtype=float)
         return np.where(np.isnan(values), 0.0, values).reshape(shape)[()]
@@ -344,8 +380,8 @@ class ClassObjective(LabelObjective):
 
     def __init__(self, metric: MulticlassMetric, positives: NDArray[Any], total: Any) -> None:
         super().__init__(positives, total)
-        self.metric, self.name = metric, metric.name
-        self.can_be_bounded = isinstance(metric, (MulticlassAccuracy, BalancedAccuracy, MulticlassGMean))
+        self.metric = metric
+        self.can_be_bounded = metric.can_be_bounded
 
     def terms(self, tp: Any, predicted: Any, label: Any = slice(None)) -> NDArray[np.float64]:
         found = self.metric.terms(tp, predicted, self.positives[label], self.total)
@@ -356,26 +392,21 @@ class ClassObjective(LabelObjective):
 
     @cached_property
     def ratios(self) -> NDArray[np.float64] | None:
-        if isinstance(self.metric, MulticlassAccuracy):
-            return self._ratios(1 / self.total, 0, 1, 0, 1, 0, 0)
-        if isinstance(self.metric, BalancedAccuracy):
-            return self._ratios(1 / np.count_nonzero(self.positives), 0, 1, 0, self.positives, 0, 0)
-        return None
+        numbers = self.metric.ratios(self.positives, self.total)
+        return None if numbers is None else self._ratios(*numbers)
 
-    def value(self, tp: NDArray[Any], predicted: NDArray[Any]) -> float:
-        if isinstance(self.metric, MulticlassGMean) and (np.asarray(tp)[self.positives > 0] == 0).any():
-            return 0.0
-        return super().value(tp, predicted)
+    def values(self, tp: NDArray[Any], predicted: NDArray[Any]) -> Any:
+        return np.where(self.metric.is_zero(tp, self.positives), 0.0, super().values(tp, predicted))
 
 
 class MeanCost(LabelObjective):
     """Minus the mean cost of a row.
 
     Labels are actions here, and the truth of a row and an action is what it saves there: how much less it costs than
-    the dearest action of all.
+    the most expensive action.
     """
 
-    average, metric, name = COST, None, "cost"
+    average, metric = COST, None
     can_be_bounded = True
 
     def __init__(self, highest: float, actions: int, total: Any) -> None:
@@ -404,10 +435,34 @@ def label_objective(
     return AveragedMetric(metric, average, positives, total)
 
 
+def values_of_confusion(
+    metric: Metric | MulticlassMetric, average: str, confusion: Confusion
+) -> tuple[float, NDArray[np.float64]]:
+    """What labels with these cells, an array of each, are worth together, and each by itself."""
+    objective = label_objective(metric, average, np.asarray(confusion.positives), np.asarray(confusion.total)[0])
+    counts = np.asarray(confusion.tp), np.asarray(confusion.predicted_positives)
+    return objective.value(*counts), objective.of_labels(*counts)
+
+
 def recall_of_labels(tp: Any, positives: Any) -> NDArray[np.float64]:
     """The share of each label's rows that is predicted; NaN where it has none."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.asarray(tp) / positives, dtype=float)
+
+
+def ratio_of_counts(
+    metric: LinearFractionalMetric, positives: NDArray[np.float64], total: Any
+) -> tuple[tuple[Any, ...], ...]:
+    """The numbers n and d of the metric as (n₀ + n₁ TP + n₂ predicted) / (d₀ + d₁ TP + d₂ predicted).
+
+    Positives and the total are counts, and so are TP and predicted rows then, or all of them are rates.
+    """
+    negatives = total - positives
+    numbers = []
+    for cells in metric.cells(positives, negatives):
+        of_tp, of_fp, of_fn, of_tn = (np.asarray(one, dtype=float) for one in cells)  # small integers could overflow
+        numbers.append((of_fn * positives + of_tn * negatives, of_tp - of_fp - of_fn + of_tn, of_fp - of_tn))
+    return tuple(numbers)
 
 
 def _share(part: Any, whole: Any) -> Any:
@@ -418,7 +473,25 @@ def _share(part: Any, whole: Any) -> Any:
 def _ratio(numerator: Any, denominator: Any) -> Any:
     """A ratio; 0 where the denominator is 0 up to rounding."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
-    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > 1e-15)[()]
+    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator > ROUNDING)[()]
+
+
+def confusion_of(tp: Any, predicted: Any, positives: Any, total: Any) -> Confusion:
+    """The cells of labels, from their counts.
+
+    Sums of weights differ by rounding: a cell that is 0 up to that is 0, so that a ratio of such cells is 0/0.
+    """
+    fp = predicted - tp
+    cells = Confusion(tp, fp, positives - tp, total - positives - fp)
+    if np.asarray(tp).dtype.kind in "iu" and np.asarray(predicted).dtype.kind in "iu":
+        return cells
+    of_positives, of_all = CELL_ROUNDING * np.asarray(positives), CELL_ROUNDING * total
+    return Confusion(
+        np.where(cells.tp > of_positives, cells.tp, 0),
+        np.where(cells.fp > of_all, cells.fp, 0),
+        np.where(cells.fn > of_positives, cells.fn, 0),
+        np.where(cells.tn > of_all, cells.tn, 0),
+    )
 
 
 def _flat(confusion: Confusion) -> Confusion:

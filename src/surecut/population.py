@@ -20,7 +20,15 @@ from surecut.core.exchanges import Ratios, improved
 from surecut.core.keys import reaches
 from surecut.core.rules import first_best
 from surecut.core.top_rows import NO_LABEL, top_positions
-from surecut.label_objectives import MACRO, MICRO, WEIGHTED, MulticlassMetric, averaged_metric, label_objective
+from surecut.label_objectives import (
+    MACRO,
+    MICRO,
+    WEIGHTED,
+    MulticlassMetric,
+    averaged_metric,
+    label_objective,
+    ratio_of_counts,
+)
 from surecut.losses import get_loss
 from surecut.metrics import LinearFractionalMetric, NoTheoremError, get_metric
 
@@ -383,7 +391,7 @@ class TopKDomain:
         values = []
         for prior, of_domain, predicted_there in rates:
             objective = label_objective(found, average, prior, 1.0)
-            values.append(objective.combine(objective.terms(of_domain, predicted_there).sum(axis=-1)))
+            values.append(objective.values(of_domain, predicted_there))
         return np.reshape(values, (*leading, rules))
 
     def _rates(self, rules: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -448,13 +456,10 @@ class TopKDomain:
 
 
 def _ratios(metric: LinearFractionalMetric, prior: Any, weight: Any) -> Ratios:
-    """A metric of each label in its true positives and predicted rows: FP = q − t, FN = P − t."""
-    lines = []
-    for constant, of_fp, of_fn in metric.coefficients(prior):
-        lines.append(
-            [np.broadcast_to(one, np.shape(prior)) for one in (constant + of_fn * prior, -of_fp - of_fn, of_fp)]
-        )
-    (n0, n1, n2), (d0, d1, d2) = lines
+    """A metric of each label in its true positives and predicted rows, which are rates."""
+    (n0, n1, n2), (d0, d1, d2) = (
+        [np.broadcast_to(one, np.shape(prior)) for one in line] for line in ratio_of_counts(metric, prior, 1.0)
+    )
     return Ratios((weight * n0, weight * n1, weight * n2), (d0, d1, d2))
 
 

@@ -123,7 +123,13 @@ MISTAKES = {
     "a_long_line_after_lines_in_quotes": ('y,p,t\n1,0.5,"a\nb"\n0,0.1,a,b\n', {}, "line 4 of .* has 4 fields"),
     "a_long_line_far_down": ("y,p\n" + "1,0.5\n0,0.25\n" * 30_000 + "1,0.5,0\n", {}, "line 60002 of .* 3 fields"),
     "the_same_group_twice": (PLAIN, {"groups": ["y", "Y"]}, "groups the rows twice"),
-    "the_label_as_group": (PLAIN, {"groups": ["Y"]}, "'y' is the column of the label: rows cannot be grouped by it"),
+    "the_label_as_group": (
+        PLAIN,
+        {"groups": ["Y"], "label": "y"},
+        "'y' is the column of the label: rows cannot be grouped by it",
+    ),
+    "no_label_beside_the_group": (PLAIN, {"groups": ["Y"]}, "which column holds the label?"),
+    "no_score_beside_the_weight": (PLAIN, {"weight": "p"}, "which column holds the score?"),
     "only_a_header": ("y,p\n", {}, "holds no rows, only the columns 'y', 'p'"),
     "no_such_column": (PLAIN, {"score": "prob"}, "has no column 'prob': its columns are 'y', 'p'"),
     "near_column": (

@@ -116,6 +116,27 @@ def test_a_search_ends_where_no_number_is_better_and_its_value_is_that_of_its_ru
                 assert sweep.best_of(label, by_gain=True).value <= rule.value + 1e-9
 
 
+@pytest.mark.parametrize("kind", ["classes", "indicators", "sparse"])
+def test_compiled_rows_are_predicted_and_counted_as_those_in_numpy(kind):
+    pytest.importorskip("numba")
+    random = np.random.default_rng(7)
+    for _ in range(60):
+        rows = drawn_rows(random, kind)
+        labels = len(rows.positives)
+        a, offsets = random.choice([0.0, 0.5, 1.0], labels), np.round(random.normal(size=labels))
+        found = []
+        for kernels in ["numpy", "compiled"]:
+            with using(kernels=kernels):
+                same = rows.with_eta(rows.eta)  # which knows of no kernels yet
+                found.append((same.compiled, same.chosen(a, offsets), same.counts_of(a, offsets)))
+        (none, chosen, counts), (module, compiled, counted) = found
+        assert none is None
+        assert module is not None
+        np.testing.assert_array_equal(compiled, chosen)
+        np.testing.assert_array_equal(counted, counts)
+        assert counted.tp.dtype == counts.tp.dtype
+
+
 def test_bins_of_many_rows_hide_nothing(monkeypatch):
     random = np.random.default_rng(5)
     codes = random.choice(4, 3000, p=[0.6, 0.25, 0.1, 0.05])
@@ -134,6 +155,26 @@ def test_bins_of_many_rows_hide_nothing(monkeypatch):
                 binned = [plain.best_of(label) for label in range(4)]
             assert [one.place for one in binned] == [one.place for one in exact]
             assert [one.value for one in binned] == pytest.approx([one.value for one in exact], abs=1e-12)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
+def test_bins_of_scores_that_differ_by_hundreds_of_powers_of_ten(kernels, monkeypatch):
+    if kernels == "compiled":
+        pytest.importorskip("numba")
+    random = np.random.default_rng(6)
+    codes = random.integers(3, size=2000)
+    logits = 900 * random.normal(size=(2000, 3)) + 300 * np.eye(3)[codes]
+    scores = np.exp(logits - logits.max(axis=1, keepdims=True))  # some are so small that no gain makes them the largest
+    monkeypatch.setattr(sweeps, "BINNED_ROWS", 0)
+    monkeypatch.setattr(sweeps, "ROWS_PER_CELL", 0)
+    for factor in [1.0, 1e-310, 1e300]:
+        rows = validation_rows(codes, scores * factor, 1).rows
+        objective = label_objective(get_metric("f1"), "macro", rows.positives, rows.total)
+        with using(kernels=kernels):
+            rule = Sweep(rows, objective, Rule(np.ones(3), np.zeros(3), np.nan)).run().rule
+        assert np.isfinite(rule.a).all()
+        assert np.isfinite(rule.offsets).all()
+        assert rule.value == pytest.approx(value_of(rows, objective, rule.a, rule.offsets), abs=1e-12)
 
 
 def reachable(scores, labels, classes):

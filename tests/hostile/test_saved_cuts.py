@@ -273,7 +273,7 @@ def test_a_forged_checksum_does_not_let_nonsense_in(name, tmp_path, monkeypatch)
         elif isinstance(found, TopK):
             scores = np.full((2, len(found)), 0.5)
             assert found.predict(scores, as_="positions").shape == (2, found.k)
-            if found.k == 1 and all(isinstance(one, int) for one in found.actions):
+            if found.k == 1 and {type(one) for one in found.actions} == {int}:
                 assert found.to_sql([str(i) for i in range(len(found))])
         else:
             assert found.predict(np.full((2, len(found)), 0.5)).shape == (2, len(found))

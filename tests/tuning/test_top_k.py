@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn import metrics as sk
 
-from surecut import ClassOrderWarning, get_metric, tune_thresholds, tune_top_k
+from surecut import ClassOrderWarning, TopK, get_metric, tune_thresholds, tune_top_k
 from surecut.core.settings import using
 
 CLASSES = np.array(["ant", "bee", "cat", "dog"])
@@ -269,6 +269,71 @@ def test_a_class_with_a_score_of_minus_infinity_is_not_predicted(options):
     assert priced.matrix.sum() == 200
 
 
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@pytest.mark.parametrize("metric", ["npv", "gmean", "mcc"])
+def test_cells_that_are_0_up_to_the_rounding_of_weights_are_0(metric, average, tmp_path):
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        truth, scores, weight = random.random((20, 3)) < 0.4, random.normal(size=(20, 3)), random.random(20)
+        rule = tune_top_k(truth, scores, k=3, metric=metric, average=average, sample_weight=weight)
+        assert rule.value == 0  # all labels are predicted for all rows
+        rule.save(tmp_path / "rule.json")
+        assert TopK.load(tmp_path / "rule.json") == rule
+
+
+@pytest.mark.parametrize("options", [{"stable": True}, {"metric": "kappa", "stable": True}])
+def test_the_scale_of_large_weights_does_not_matter(options):
+    y, scores = drawn()
+    rules = [tune_top_k(y, scores, k=1, sample_weight=np.full(len(y), scale), **options) for scale in (1e6, 2.0**50)]
+    assert rules[0].value == pytest.approx(rules[1].value, abs=1e-3)
+
+
+def test_weights_that_add_up_to_little_are_searched_as_well_as_others():
+    y, scores = drawn(size=3000)
+    options = {"k": 1, "metric": "kappa", "stable": True}
+    plain = tune_top_k(y, scores, **options)
+    scaled = tune_top_k(y, scores, sample_weight=np.full(len(y), 1e-6), **options)
+    assert scaled.value == pytest.approx(plain.value, abs=0.01)
+
+
+def test_more_weight_than_any_prior_is_calibrated():
+    y, scores = drawn()
+    rule = tune_top_k(y, scores, k=1, stable=True, sample_weight=np.full(len(y), 1e200))
+    assert rule.value > rule.baseline.value
+
+
+def test_huge_scores_are_calibrated_as_those_of_one():
+    y, scores = drawn()
+    logits = np.log(scores)
+    huge = tune_top_k(y, logits * 2.0**990, k=1, stable=True)
+    assert huge.value == tune_top_k(y, logits, k=1, stable=True).value
+
+
+def test_the_value_of_costs_does_not_cancel_beside_a_huge_cost(tmp_path):
+    y, scores = drawn()
+    costs = {name: 1e-3 * (CLASSES != name) for name in CLASSES} | {"never": 1e15}
+    rule = tune_top_k(y, scores, k=1, costs=costs)
+    assert rule.value == pytest.approx(-1e-3 * np.mean(y != rule.predict(scores)), rel=1e-12)
+    rule.save(tmp_path / "rule.json")
+
+
+def test_no_rows_are_told_apart_by_the_rounding_of_a_constant_cost():
+    y, scores = drawn(size=60, shift=0.3)
+    weight = 10.0 ** np.random.default_rng(0).uniform(-8, 8, len(y))
+    rule = tune_top_k(y, scores, k=1, reject_cost=0.4, sample_weight=weight)
+    assert np.abs(rule.cost_gains[-1]).max() < 1e6
+    cost = np.where(rule.predict(scores) == "reject", 0.4, y != rule.predict(scores))
+    assert rule.value == pytest.approx(-np.average(cost, weights=weight))
+
+
+@pytest.mark.parametrize("metric", [lambda c: c.tp * c.tn / (c.fp * c.fn), lambda c: np.log(c.tp)])
+def test_metrics_may_be_infinite(metric):
+    y, scores = drawn(size=40)
+    with np.errstate(all="raise", invalid="warn", divide="warn"):
+        rule = tune_top_k(y, scores, k=1, metric=metric)
+    assert rule.value >= rule.baseline.value
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_gains_beside_rejecting_are_no_rounding_errors(seed):
     """Else sums with the offsets lose the order of the rows, and other engines predict otherwise."""
@@ -322,3 +387,18 @@ def test_what_is_not_a_matrix_is_told_what_to_be(tune):
 def test_class_labels_are_sent_to_the_rule_of_classes():
     with pytest.raises(ValueError, match=r"for a column of class labels call tune_top_k\(y, scores, k=1\)"):
         tune_thresholds(*drawn(60))
+
+
+def test_a_set_of_classes_has_no_order():
+    y, scores = drawn(size=40)
+    with pytest.raises(ValueError, match="has no order: pass a list"):
+        tune_top_k(y, scores, k=1, classes=set(CLASSES.tolist()))
+
+
+def test_classes_with_sparse_scores_are_predicted_as_classes():
+    y, scores = drawn(100)
+    stored = sparse.csr_array(np.where(scores > 0.05, scores, 0))
+    rule = tune_top_k(y, stored, k=1)
+    assert np.array_equal(rule.matrix, sk.confusion_matrix(y, rule.predict(stored)))
+    assert rule.value == pytest.approx(sk.f1_score(y, rule.predict(stored), average="macro"))
+    assert tune_top_k(y, sparse.csr_array(scores), k=1).value == tune_top_k(y, scores, k=1).value

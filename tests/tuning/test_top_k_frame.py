@@ -298,9 +298,9 @@ REFUSED = [
     ({"by": "id"}, "'id' cannot tell both rows and labels apart"),
     ({"by": "p"}, "'p' is the column of the score"),
     ({"weight": "p"}, r"p must be the same in all lines of a row, and is .* for row 0"),
-    ({"row": "w"}, r"more than one for each row and label, the first for row 0.0 and label 'cat'.*row="),
-    ({"metric": "accuracy"}, r"accuracy, unless average='macro' .* 2 of 60 rows do not have exactly one true label"),
-    ({"average": "multiclass", "metric": "mcc"}, r"2 of 60 rows .* \(1 have none, 1 have several\)"),
+    ({"row": "w"}, r"lines repeat the row and label of another line, the first of row 0.0 and label 'cat'.*row="),
+    ({"metric": "accuracy"}, r"average='macro' is the mean of accuracy .* 2 of 60 rows do not have exactly one"),
+    ({"average": "multiclass", "metric": "mcc"}, r"2 of 60 rows .* \(1 has none, 1 has several\)"),
     ({"reject_cost": 0.3}, "costs= are of rows with one class each, and 2 of 60 rows do not have exactly one"),
     ({"reject_cost": 0.3, "k": 2}, "are of rows with one class each: k= must be 1, got 2"),
     ({"metric": "f1", "average": "multiclass"}, "average='multiclass' has the metrics"),
@@ -327,7 +327,7 @@ def test_rows_of_classes_need_all_scores():
     frame = long(indicators(codes), scores)
     fewer = frame.loc[(frame["id"] != 5) | (frame["is_true"] == 1)]
     assert tune_top_k_frame(fewer, **COLUMNS, k=1).matrix is None
-    with pytest.raises(ValueError, match=r"1 of 60 rows lack the score of a label: .* for each of the 4 labels"):
+    with pytest.raises(ValueError, match=r"1 of 60 rows lacks the score of a label: .* for each of the 4 labels"):
         tune_top_k_frame(fewer, **COLUMNS, k=1, metric="accuracy")
 
 
@@ -335,9 +335,7 @@ def test_a_pair_is_named_that_has_two_lines(engine):
     codes, scores = classes_of(60)
     frame = long(indicators(codes), scores)
     again = frame.loc[(frame["id"] == 7) & (frame["animal"] == "dog")]
-    with pytest.raises(
-        ValueError, match="1 line more than one for each row and label, the first for row 7 and label 'dog'"
-    ):
+    with pytest.raises(ValueError, match="1 line repeats the row and label of another line, of row 7 and label 'dog'"):
         tune_top_k_frame(engine(pandas.concat([frame, again])), **COLUMNS, k=1)
 
 

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 LEAST = 1e-12
 """Probabilities below it count as this, or as half the smallest one that is not 0, if that is larger."""
 
+MOST_WEIGHT = 1e9
+"""Of rows that weigh more together no prior is felt, and the curvature of their likelihood would drown it."""
+
+LEAST_SPREAD = 1e-300
+"""Scores that differ by less are equal."""
+
 NEWTON_STEPS, VARIANCE_STEPS = 25, 12
 
-VALUES_AT_ONCE = 1 << 17
+VALUES_AT_ONCE, LEAST_ROWS = 1 << 17, 512
 
 FIRST_VARIANCE, LEAST_VARIANCE, LARGEST_VARIANCE = 0.1, 1e-4, 10.0
 
@@ -44,12 +50,18 @@ def calibrate_classes(
     place = np.clip(scores, *limits)
     if is_probability:
         place = np.log(place)
-    size = np.ones(len(codes)) if weight is None else weight
+    size = np.ones(len(codes)) if weight is None else weight * min(1.0, MOST_WEIGHT / float(weight.sum()))
     centred = place - place.mean(axis=1, keepdims=True)
-    scale = 1.0 if is_probability else 1 / max(float(np.sqrt((centred**2).mean())), 1e-300)
+    spread = 1.0 if is_probability else _root_mean_square(centred)
+    scale = 1 / spread if spread > LEAST_SPREAD else 1.0
     temperature, shifts = _fit(centred * scale, codes, size)
     coefficients = np.column_stack((np.full(scores.shape[1], temperature * scale), shifts))
     return ScoreMap(SOFTMAX, is_probability, limits, coefficients)
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    largest = float(np.abs(values).max(initial=0))
+    return largest * float(np.sqrt(((values / largest) ** 2).mean())) if largest > 0 else 0.0  # squares could overflow
 
 
 def _limits(scores: NDArray[np.float64], is_probability: bool) -> tuple[float, float]:
@@ -63,7 +75,7 @@ def _limits(scores: NDArray[np.float64], is_probability: bool) -> tuple[float, f
 def _fit(
     place: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """The temperature's inverse and the shifts, with the variance of the shifts that makes the rows likeliest."""
+    """The temperature's inverse and the shifts, with the variance of the shifts of the largest likelihood."""
     parameters = np.zeros(1 + place.shape[1])  # ln of the slope, shifts
     variance = FIRST_VARIANCE
     for _ in range(VARIANCE_STEPS):
@@ -84,7 +96,7 @@ def _newton(
     parameters: NDArray[np.float64],
     variance: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The likeliest parameters for a variance, and the curvature there."""
+    """The most likely parameters for a variance, and the curvature there."""
     classes = place.shape[1]
     precision = np.append(0.1, np.full(classes, 1 / variance))
     counts = np.bincount(codes, weight, minlength=classes)
@@ -121,7 +133,7 @@ def _newton(
 
 def _blocks(rows: int, classes: int) -> Iterator[slice]:
     """Rows that stay in cache, and so few that matrix products need no threads."""
-    size = max(64, VALUES_AT_ONCE // classes**2)
+    size = max(LEAST_ROWS, VALUES_AT_ONCE // classes**2)
     return (slice(start, start + size) for start in range(0, rows, size))
 
 

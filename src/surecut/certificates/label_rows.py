@@ -93,6 +93,10 @@ class LabelRows:
         rows = np.repeat(np.arange(len(times)), times)
         # All rows once, then the second of each, and so on: copies are not neighbours, which would look sorted.
         rows = rows[np.argsort(np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times), kind="stable")]
+        return self.some(rows)
+
+    def some(self, rows: NDArray[np.intp]) -> LabelRows:
+        """Some of the rows, some of them perhaps several times, without weights and groups."""
         truth, scores = (
             (matrix.tocsr() if is_sparse(matrix) else matrix)[rows] for matrix in (self.truth, self.scores)
         )
@@ -117,9 +121,7 @@ class LabelRows:
         labels = sorted({label for sample in cut.seen for label in sample.labels.tolist()})
         rows = self
         if self.weights is not None and not self.weights.all():
-            present = np.flatnonzero(self.weights)
-            truth, scores = (matrix.tocsr() if is_sparse(matrix) else matrix for matrix in (self.truth, self.scores))
-            rows = LabelRows(truth[present], scores[present], None)
+            rows = self.some(np.flatnonzero(self.weights))
         return dict(zip(labels, rows.tallies(labels), strict=True))
 
     def tallies(self, labels: Sequence[int] | None = None) -> list[ScoreTally]:

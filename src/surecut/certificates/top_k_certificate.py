@@ -16,7 +16,7 @@ import numpy as np
 
 from surecut._inputs import as_weights, check_missing
 from surecut._labels import class_codes
-from surecut._matrices import is_sparse, label_matrix, present_rows, require_keys, require_same_shape
+from surecut._matrices import class_indicators, is_sparse, label_matrix, present_rows, require_keys, require_same_shape
 from surecut._plurals import counted
 from surecut.certificates.bootstrap import rule_drawn
 from surecut.certificates.cells import cells_of
@@ -34,6 +34,7 @@ from surecut.certificates.top_k_limits import (
     value_limits_of,
 )
 from surecut.certificates.weights import require_both, require_whole, without_ones
+from surecut.label_objectives import COST, MULTICLASS_AVERAGE
 from surecut.notebook import CELL, card
 from surecut.sources.matrices import label_source
 
@@ -97,7 +98,7 @@ class TopKCertificate(Certificate):
     precision: LabelLimits | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        lines = [_cost_sentence(self) if self.metric == MEAN_COST else sentence(self)]
+        lines = [value_sentence(self)]
         if self.recall is not None and self.precision is not None and self.labels:
             lines.append(f"{confident(self)}, on new rows, all at once:")
             lines += [f"  {label}: {_shares(self, i)}" for i, label in enumerate(self.labels[:MOST])]
@@ -107,11 +108,16 @@ class TopKCertificate(Certificate):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = _cost_sentence(self) if self.metric == MEAN_COST else sentence(self)
+        head = value_sentence(self)
         facts = [("method", self.method + (" (exact)" if self.exact else ""))]
         facts.append(("limits", f"at least {self.lower:.4f}; at most {self.upper:.4f}"))
         facts += [("" if number else "it holds if", one) for number, one in enumerate(self.assumptions)]
         return card(head, facts, _table(self))
+
+
+def value_sentence(certificate: TopKCertificate) -> str:
+    """What is promised of the value, in words."""
+    return _cost_sentence(certificate) if certificate.metric == MEAN_COST else sentence(certificate)
 
 
 def _cost_sentence(certificate: TopKCertificate) -> str:
@@ -202,7 +208,7 @@ def top_k_certificate(
         *found.limits,
         None,
         value=value,
-        metric=name if rule.average in ("multiclass", "cost") else f"{rule.average} {name}",
+        metric=name if rule.average in (MULTICLASS_AVERAGE, COST) else f"{rule.average} {name}",
         threshold=None,
         method=asked.method,
         confidence=asked.confidence,
@@ -244,8 +250,7 @@ def _rows(
         codes, _ = class_codes(y_true, len(rule), rule.labels, "y_true", "which are not among the rule's classes")
         if len(codes) != number:
             raise ValueError(f"y_true and y_score must have one length: got {len(codes)} and {number} rows")
-        truth = np.zeros(scores.shape, dtype=np.uint8)
-        truth[np.arange(number), codes] = 1
+        truth: Any = class_indicators(codes, len(rule))
     else:
         truth, names = label_matrix(y_true, name="y_true")
         if names is not None and names != rule.labels and set(names) == set(rule.labels):
@@ -257,11 +262,9 @@ def _rows(
     if weights is None or weights.all():
         return rows
     present = np.flatnonzero(weights)
-    given: tuple[Any, Any] = (truth, scores)
-    matrices = [one.tocsr() if is_sparse(one) else one for one in given]
     left = None if groups is None else numbered_groups(np.asarray(groups)[present], y_true=present)
     kept = without_ones(weights[present], len(present))
-    return replace(rows, truth=matrices[0][present], scores=matrices[1][present], weights=kept, groups=left)
+    return replace(rows.some(present), weights=kept, groups=left)
 
 
 def _have_tuned(rows: LabelRows, rule: TopK) -> bool:

@@ -49,7 +49,7 @@ from surecut.label_objectives import (
     MulticlassKappa,
     MulticlassMCC,
     MulticlassMetric,
-    label_objective,
+    values_of_confusion,
 )
 from surecut.metrics import Recall
 
@@ -65,8 +65,7 @@ FURTHER, FEWEST_WRONG = 1.5, 1e-3
 """Ratios up to so many times the validation rows' are considered; rows that are all right count as so many wrong."""
 
 NEEDS_CLASSES = (
-    "{what} is one of rows that have one class each, and some rows here have none, or several: pass a column of class "
-    "labels"
+    "{what} needs rows of one class each, and some rows here have none, or several: pass a column of class labels"
 )
 
 
@@ -177,9 +176,7 @@ class RuleRows:
 
 def worth(metric: Any, average: str, confusion: Confusion) -> float:
     """A metric of all labels on their confusions."""
-    positives, predicted = np.asarray(confusion.positives), np.asarray(confusion.predicted_positives)
-    total = float(positives[0] + np.asarray(confusion.negatives)[0])
-    return label_objective(metric, average, positives, total).value(np.asarray(confusion.tp), predicted)
+    return values_of_confusion(metric, average, confusion)[0]
 
 
 @dataclass(frozen=True)

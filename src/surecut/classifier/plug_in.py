@@ -77,7 +77,7 @@ OF_CUTS = ("cut_", "best_threshold_", "thresholds_", "hull_", "certificate_")
 """Attributes that a classifier of three and more classes lacks."""
 
 
-class _ValidationRows(NamedTuple):
+class _TuningRows(NamedTuple):
     """The rows that tune a rule of several classes: it can be tuned again for another metric."""
 
     truth: NDArray[Any]
@@ -199,7 +199,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ('macro', True)
     """
 
-    _validation: _ValidationRows
+    _validation: _TuningRows
     _hull: Hull | LabelHulls | Callable[[], Hull | LabelHulls]  # or what computes it
 
     def __init__(
@@ -383,7 +383,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise ValueError(f"the classes_ of {type(model).__name__} must be sorted, got {self.classes_.tolist()}")
         # Copies, as for one label.
         held_out = plan.held_out
-        rows = _ValidationRows(np.array(y[held_out]), scores, None if weights is None else np.array(weights[held_out]))
+        rows = _TuningRows(np.array(y[held_out]), scores, None if weights is None else np.array(weights[held_out]))
         rule = self._rule_of(rows, request)
         trained_on = self._labels_trained_on(X, one_hot(y, classes), plan, rule.confusion, scores_of)
         seen = (*rule.sample.seen, *trained_on)
@@ -407,7 +407,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             costs=Costs.of(self.costs, self.reject_cost, classes.tolist()),
         )
 
-    def _rule_of(self, rows: _ValidationRows, request: TopKRequest) -> TopK:
+    def _rule_of(self, rows: _TuningRows, request: TopKRequest) -> TopK:
         """The rule of several classes that is best on some rows."""
         truth, scores, weight = rows
         asked = validation_rows(truth, scores, 1, sample_weight=weight, classes=self.classes_.tolist())
@@ -566,7 +566,9 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.confidence is not None:
             raise ValueError("the certificate is for the metric that was fitted: set the metric and fit again")
         if check_shrinkage(self.shrinkage) != 0:
-            raise ValueError("the stored hull is that of the labels, not of smoothed ones: set the metric and fit anew")
+            raise ValueError(
+                "the stored hull is that of the labels, not of smoothed ones: set the metric and fit again"
+            )
         if self.stable:
             raise ValueError("a stable cut need not lie on the stored hull: set the metric and fit again")
         other = copy.copy(self)
@@ -706,7 +708,7 @@ class PlugInClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 raise AttributeError("top_k_ is for three and more classes, and for costs: this classifier has cut_")
             return object.__getattribute__(self, name)  # which raises
 
-    def _set_rule(self, rule: TopK, rows: _ValidationRows) -> None:
+    def _set_rule(self, rule: TopK, rows: _TuningRows) -> None:
         self._forget("_hull", *OF_CUTS)
         self.top_k_ = rule
         self._validation = rows

@@ -216,7 +216,7 @@ def _explained(context: typer.Context) -> Iterator[None]:
     "surecut tune tags.csv --by tag --average macro --out cuts.json\n"
     'surecut tune scores.csv --upper "ppv>=0.9" --lower "npv>=0.95"\n'
     'surecut tune rows.csv --gain "no: 0, -4" --gain "yes: -4, 0" --gain "ask: -1"\n'
-    "surecut tune long.csv --top-k 1 --row id --by class --out rule.json\n"
+    "surecut tune long.csv --top-k 1 --row id --by class --label y --out rule.json\n"
     "surecut tune tags.csv --top-k 5 --row document --by tag --stable"
 )
 def tune(
@@ -523,13 +523,13 @@ def apply(
 ) -> None:
     """Add a column that says which rows are cut positive, in which zone they are, or which labels each row gets."""
     with _explained(context):
-        from surecut.cli import printing
+        from surecut.cli import printing, top_k_tables
         from surecut.cli.commands import apply_cut
         from surecut.cli.files import Table, require_apart
 
         require_apart(file, {"--out": out}, cut)
         with printing.working(f"applying the cut to {file}"), Table(file) as opened:
-            found = apply_cut(
+            found, of_rows = apply_cut(
                 opened,
                 cut,
                 out,
@@ -542,8 +542,11 @@ def apply(
                 unknown=unknown,
             )
         printing.notes(opened.notes)
+        if of_rows is not None:
+            printing.line(f"{top_k_tables.predicted(found, of_rows)}; column {name!r} in {out}")
+            return
         outcomes = ", ".join(f"{number:,} {zone}" for zone, number in found.outcomes.items())
-        if len(found.outcomes) == 1:  # of a cut, or a rule
+        if len(found.outcomes) == 1:  # of a cut
             outcomes = outcomes.replace(" ", " of them ")
         printing.line(f"{counted(found.rows, 'row')} with column {name!r}, {outcomes}: {out}")
 
@@ -551,7 +554,7 @@ def apply(
 @app.command(
     epilog="Examples:\n"
     "surecut certify held_out.csv --cut cut.json --label y --score p\n"
-    "surecut certify long.csv --cut rule.json --row id --by class"
+    "surecut certify long.csv --cut rule.json --row id --by class --label y"
 )
 def certify(
     context: typer.Context,
@@ -650,6 +653,10 @@ def check(
     cut: CUT,
     label: LABEL = None,
     score: SCORE = None,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Of a rule of k labels a row, which is refused: certify it instead."),
+    ] = None,
     by: CUT_BY = None,
     weight: WEIGHT = None,
     weights: WEIGHTS = None,
@@ -714,7 +721,7 @@ def check(
         }
         check_watch(**options)
         checking.require_watched(cut)
-        loaded = load_decision(cut, by)
+        loaded = load_decision(cut, by, row)
         require_both(options["weights"], weight is not None or loaded.weighted, "weight")
 
         def rows_of(path: str) -> Arrays:
@@ -794,8 +801,15 @@ def demo(
 
 
 def _single_names(metrics: list[str]) -> list[str]:
-    """The same, unless a name holds several, which is how some other commands have it."""
+    """The same, unless a name holds several, or an average, which is how other programs have it."""
+    from surecut._sklearn_names import averaged
+
     for given in metrics:
+        if found := averaged(given):
+            base, average = found
+            raise ValueError(
+                f"{given!r} is an average over labels: say --metric {base} --average {average}, with --by or --top-k"
+            )
         if "," in given and "(" not in given:
             repeated = " ".join(f"--metric {name.strip()}" for name in given.split(","))
             raise ValueError(f"--metric names one metric; for several repeat it: {repeated}")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from surecut.certificates.certificate import Certificate
 from surecut.certificates.certifying import certify
+from surecut.certificates.top_k_certificate import TopKCertificate
 from surecut.certificates.zone_certificate import BandsCertificate, GroupsCertificate
-from surecut.cli import bands_tables, printing
+from surecut.cli import bands_tables, printing, top_k_tables
 from surecut.cli.bands import groups_of_rows
 from surecut.cli.commands import row_groups, row_labels, tally_to_certify
 from surecut.cli.top_k import matrices_of, rows_of_rule
@@ -64,7 +65,10 @@ def show(found: Promise) -> None:
     elif isinstance(found, GroupsCertificate):
         bands_tables.group_certificates(found)
     else:
-        printing.line(str(found))
+        if isinstance(found, TopKCertificate):
+            top_k_tables.certificate(found)
+        else:
+            printing.line(str(found))
         printing.assumptions(found.assumptions)
 
 

@@ -36,7 +36,7 @@ from surecut.tuning.tune import TalliedRows, tune
 if TYPE_CHECKING:
     from surecut.cli.files import Arrays, Rows, Table
     from surecut.report import LabelsSummary, Summary
-    from surecut.sources.applying import Decision, Predictions
+    from surecut.sources.applying import Decision, PredictedRows, Predictions
 
 PREDICTED = "surecut: predicted"
 
@@ -239,8 +239,10 @@ def apply_cut(
     negative: str | None,
     missing: str | None,
     unknown: str | None,
-) -> Predictions:
+) -> tuple[Predictions, PredictedRows | None]:
     """Copy a table with a column that says which rows are cut positive, or in which zone; return the numbers of rows.
+
+    Of a rule of k labels a row they are those of lines, and those of rows come with them.
 
     The column holds true and false, or the cut's positive label and the `negative` one; of bands the names of zones.
     """
@@ -252,9 +254,9 @@ def apply_cut(
             f"--negative names the other label of a cut, and {path} holds {decision.schema.content}: leave it out, the "
             f"new column has {'the ' if unpredicted.zones else ''}{reason}"
         )
-    column = table.column(score, "score", SCORE_NAMES)
     rows_of = tuple(table.column(one, "row") for one in row)
     keys = tuple(table.column(one, "by") for one in by)
+    column = table.column(score, "score", SCORE_NAMES, taken=(*rows_of, *keys))
     require_distinct((*rows_of, *keys), {"score": column}, TableError)
     positive = "1" if isinstance(decision, TopK) or decision.pos_label is None else str(decision.pos_label)
     if positive == negative:
@@ -265,12 +267,13 @@ def apply_cut(
     applied = AppliedDecision.of(nw.from_native(rows), decision, asked, unpredicted)
     with table.files.reading():
         found = applied.counted()
+        of_rows = applied.counted_rows(decision) if isinstance(decision, TopK) else None
     table.notes += [sentence for _, sentence in unpredicted.settle(found, column, keys)]
     predicted = quoted(PREDICTED)
     if negative is not None:
         predicted = f"CASE WHEN {predicted} THEN {literal(positive)} ELSE {literal(negative)} END"
     table.write({name: predicted}, applied.with_column(PREDICTED), out, sort=bool(keys))
-    return found
+    return found, of_rows
 
 
 def positive_text(decision: Decision, asked: str | None) -> str | None:
@@ -284,30 +287,25 @@ def load_decision(path: Path, by: Sequence[str] | None, row: Sequence[str] | Non
 
     It is an error unless `by` names the columns of its labels or groups, and `row` those of its rows, and it has some.
     """
-    schemas = (saving.MULTILABEL_CUT, saving.BANDS, saving.GROUPED_BANDS, saving.TOP_K)
-    schema = next((one for one in schemas if saving.is_saved_as(path, one)), saving.CUT)
-    if row and schema != saving.TOP_K:
-        raise ValueError(f"{path} holds {schema.content}: leave out --row")
-    if schema == saving.TOP_K:
+    kinds: tuple[type[Decision], ...] = (MultilabelCut, Bands, GroupedBands, TopK)
+    kind = next((one for one in kinds if saving.is_saved_as(path, one.schema)), Cut)
+    decision = kind.load(path)  # first: of a file that is absent, or no decision, the options are not to blame
+    holds = f"{path} holds {kind.schema.content}"
+    if isinstance(decision, TopK):
         if not row or not by:
             raise ValueError(
-                f"{path} holds {schema.content}: say with --row and --by which columns of a long table name the row "
-                "and the label of a line"
+                f"{holds}: say with --row and --by which columns of a long table name the row and the label of a line"
             )
-        rule = TopK.load(path)
-        _require_names(rule, path, len(by))
-        return rule
-    if schema not in (saving.MULTILABEL_CUT, saving.GROUPED_BANDS):
-        decision: Decision = Cut.load(path) if schema == saving.CUT else Bands.load(path)
+    elif row:
+        raise ValueError(f"{holds}: leave out --row")
+    if isinstance(decision, (Cut, Bands)):
         if by:
-            raise ValueError(f"{path} holds {schema.content}: leave out --by")
+            raise ValueError(f"{holds}: leave out --by")
         return decision
-    noun = "label" if schema == saving.MULTILABEL_CUT else "group"
     if not by:
-        raise ValueError(f"{path} holds {schema.content}: say with --by which column holds the {noun}")
-    found = MultilabelCut.load(path) if schema == saving.MULTILABEL_CUT else GroupedBands.load(path)
-    _require_names(found, path, len(by))
-    return found
+        raise ValueError(f"{holds}: say with --by which column holds the {_names(decision)[1]}")
+    _require_names(decision, path, len(by))
+    return decision
 
 
 def _require_names(decision: MultilabelCut | GroupedBands | TopK, path: Path, columns: int) -> None:

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,7 @@ import numpy as np
 
 from surecut._files import replaced
 from surecut._labels import LISTED, listed
-from surecut.cli.positives import TableError, as_label, classes_of, label_value
+from surecut.cli.positives import LINES, MORE_CLASSES, TableError, as_label, classes_of, label_value
 from surecut.positive_class import require_positives
 from surecut.sources.columns import is_nan_sql, require_distinct
 from surecut.sources.files import Files
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "class", "actual", "outcome")
 SCORE_NAMES = ("score", "scores", "p", "prob", "probability", "y_score", "y_prob", "proba", "pred_proba", "prediction")
+
+WIDE = (
+    ". Is this a wide table, with a column of scores for each label? UNPIVOT (DuckDB) or melt (pandas) makes a long "
+    "one of it, with a line for each row and label"
+)
+"""What a table may be that lacks the columns of a long one."""
 
 WRITERS = {
     ".csv": "FORMAT csv, HEADER",
@@ -154,21 +160,33 @@ class Table:
     def types(self) -> dict[str, str]:
         return self.files.types
 
-    def column(self, asked: str | None, purpose: str, guesses: Iterable[str] = ()) -> str:
-        """The file's own name of the column that was asked for: exactly, or but for case and blanks, or by position."""
+    def column(
+        self,
+        asked: str | None,
+        purpose: str,
+        guesses: Iterable[str] = (),
+        *,
+        taken: Collection[str] = (),
+        hint: str = "",
+    ) -> str:
+        """The file's own name of the column that was asked for: exactly, or but for case and blanks, or by position.
+
+        One that is not asked for is the first of the `guesses` that is there, and not `taken` for another purpose. The
+        `hint` says what else may be wrong where there is none.
+        """
         known = [*self.types, *self.files.conflicts]
         if asked is None:
-            plain = {_plain(name): name for name in known}
+            plain = {_plain(name): name for name in known if name not in taken}
             named = [plain[guess] for guess in guesses if guess in plain]
             if not named:
-                raise TableError(f"which column holds the {purpose}? Say --{purpose} NAME; {self._listed()}")
+                raise TableError(f"which column holds the {purpose}? Say --{purpose} NAME; {self._listed()}{hint}")
         else:
             alike = [name for name in known if _plain(name) == _plain(asked)]
             named = [asked] if asked in alike else alike
             if len(named) != 1:
                 near = difflib.get_close_matches(_plain(asked), map(_plain, known), n=1)
-                hint = f"did you mean {next(c for c in known if _plain(c) == near[0])!r}? " if near else ""
-                raise TableError(f"{self.name} has no column {asked!r}: {hint}{self._listed()}")
+                meant = f"did you mean {next(c for c in known if _plain(c) == near[0])!r}? " if near else ""
+                raise TableError(f"{self.name} has no column {asked!r}: {meant}{self._listed()}{'' if near else hint}")
         self.files.require(named[:1])
         return named[0]
 
@@ -184,7 +202,7 @@ class Table:
             )
         return number.sql
 
-    def is_positive(self, column: str, pos_label: str | None) -> tuple[str, str, Any]:
+    def is_positive(self, column: str, pos_label: str | None, is_long: bool = False) -> tuple[str, str, Any]:
         """SQL that is true where a label is positive, and null without one; the positive label as text and as value."""
         name, kind = quoted(column), self.types[column]
         text = f"trim(CAST({name} AS VARCHAR))"
@@ -195,7 +213,7 @@ class Table:
         if not found:
             raise TableError(f"{self.name} has no rows with a label in column {column!r}: nothing to tune on")
         labels = {str(value): label_value(str(value), kind, column) for (value,) in sorted(found)}
-        classes = classes_of(labels, pos_label, column)
+        classes = classes_of(labels, pos_label, column, LINES if is_long else MORE_CLASSES)
         if classes.absent:
             self._absent = classes.absent
             self.notes.append(self._absent)
@@ -220,21 +238,24 @@ class Table:
         It is an error if one of the `metrics` needs rows of the positive class, and none has the label that was named.
         Of a table that `is_long`, where rows consist of lines, all lines are there: see `read_long_table`.
         """
+        hint = WIDE if is_long else ""
+        asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
+        keys = {f"group_{position}": self.column(one, "by", hint=hint) for position, one in enumerate(asked)}
+        require_distinct(list(keys.values()), {}, TableError)
+        weights = {} if weight is None else {"weight": self.column(weight, "weight")}
+        taken = [*keys.values(), *weights.values()]
         chosen = {
-            "label": self.column(label, "label", LABEL_NAMES),
-            "score": self.column(score, "score", SCORE_NAMES),
+            "label": self.column(label, "label", LABEL_NAMES, taken=taken),
+            "score": self.column(score, "score", SCORE_NAMES, taken=taken, hint=hint),
         }
         if chosen["label"] == chosen["score"]:
             raise TableError(f"{chosen['label']!r} cannot be both the label and the score: say --label and --score")
-        if weight is not None:
-            chosen["weight"] = self.column(weight, "weight")
-        asked = [] if groups is None else [groups] if isinstance(groups, str) else groups
-        keys = {f"group_{position}": self.column(one, "by") for position, one in enumerate(asked)}
+        chosen |= weights
         require_distinct(list(keys.values()), chosen, TableError)
         chosen |= keys
         self.files.keep(chosen.values())
         self.files.require_rows()
-        truth, positive, positive_value = self.is_positive(chosen["label"], pos_label)
+        truth, positive, positive_value = self.is_positive(chosen["label"], pos_label, is_long)
         require_positives(self._absent, metrics)
         parts = {"label": truth, "score": self.number(chosen["score"])}
         if weight is not None:

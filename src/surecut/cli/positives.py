@@ -17,15 +17,23 @@ WORDS = dict.fromkeys(POSITIVE_WORDS, 1) | dict.fromkeys(NEGATIVE_WORDS, 0)
 
 MORE_CLASSES = "Is it the score? For more classes make one column per class, 1 where the row is of this class"
 
+LINES = (
+    "Is it the score, or the class? In a long table the label says whether the line's class is the true one: 1 in that "
+    "line, 0 in the row's other lines"
+)
+
 
 class TableError(ValueError):
     """A file, or a column of it, is not what was asked for; the message says what to change."""
 
 
-def classes_of(labels: Mapping[str, Any], pos_label: str | None, column: str) -> Classes:
+def classes_of(
+    labels: Mapping[str, Any], pos_label: str | None, column: str, more_classes: str = MORE_CLASSES
+) -> Classes:
     """Which labels of a column are positive and negative: the one that was named, or the one that says so.
 
     `labels` are values by their text. In a column of text, words stand for numbers, unless two stand for the same.
+    `more_classes` says what to do with more than two.
 
     >>> classes_of({"no": "no", "yes": "yes"}, None, "y")
     Classes(positive='yes', negative='no', absent='')
@@ -33,7 +41,7 @@ def classes_of(labels: Mapping[str, Any], pos_label: str | None, column: str) ->
     Classes(positive=0, negative=1, absent='')
     """
     named = None if pos_label is None else _meant(labels, pos_label.strip())
-    rule = LabelRule(named, f"column {column!r}", "--pos-label", "the positive label ", MORE_CLASSES)
+    rule = LabelRule(named, f"column {column!r}", "--pos-label", "the positive label ", more_classes)
     words = {_meaning(label): label for label in labels.values() if isinstance(label, str)}
     try:
         if named is None and len(words) == len(labels) and rule.is_known(*words):

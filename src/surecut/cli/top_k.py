@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut._inputs import in_brief
+from surecut._labels import listed
 from surecut._matrices import is_sparse
 from surecut._plurals import counted
 from surecut.cli import top_k_tables
 from surecut.cli.commands import columns_of
 from surecut.cli.positives import TableError
+from surecut.decisions.top_k import named
 from surecut.sources.columns import LongColumns
 from surecut.sources.long_tables import LongMatrices
 from surecut.tuning.top_k_frame import class_codes_of, read_long_table, tune_matrices
@@ -57,7 +60,8 @@ class TopKOptions:
                 what = "row" if option == "--row" else "label"
                 raise ValueError(
                     f"--top-k takes a long table, with a line for each row and label: say with {option} which column "
-                    f"names the {what} of a line"
+                    f"names the {what} of a line. UNPIVOT (DuckDB) or melt (pandas) makes one of a wide table, which "
+                    "has a column of scores for each label"
                 )
         if metrics and self.has_costs:
             raise ValueError("--costs and --reject-cost are what the rule is best for: leave out --metric")
@@ -84,7 +88,7 @@ def refuse_other_options(given: dict[str, Any]) -> None:
     }
     for option, reason in reasons.items():
         if given.get(option):
-            raise ValueError(f"{option} cannot be had with --top-k: {reason}")
+            raise ValueError(f"{option} cannot be used with --top-k: {reason}")
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,10 @@ class TunedTopK:
 def tuned_top_k(rows: Rows, options: TopKOptions, request: dict[str, Any], missing: str, notes: list[str]) -> TunedTopK:
     """The rules of a long table, which is grouped by rows and then by labels."""
     matrices = matrices_of(rows, len(options.row), missing, notes)
-    costs = None if options.costs is None else costs_of(options.costs, matrices.labels)
+    costs = None
+    if options.costs is not None:
+        costs = costs_of(options.costs, matrices.labels)
+        notes += unmatched_actions(list(costs), matrices.labels)
     found = tune_matrices(matrices, costs=costs, reject_cost=options.reject_cost, **request)
     return TunedTopK(list(found.values()) if isinstance(found, dict) else [found], matrices, rows)
 
@@ -123,7 +130,12 @@ def tuned_top_k(rows: Rows, options: TopKOptions, request: dict[str, Any], missi
 def matrices_of(rows: Rows, row_columns: int, missing: str, notes: list[str]) -> LongMatrices:
     """The long table of a file as matrices; what there is to say of it goes to the notes."""
     with _noted(notes):
-        return read_long_table(rows.relation, LongColumns(columns_of(rows), row_columns), missing)
+        matrices = read_long_table(rows.relation, LongColumns(columns_of(rows), row_columns), missing)
+    if without := matrices.pairs_without_a_score:
+        pairs = f"{without:,} of {len(matrices) * len(matrices.labels):,} pairs of a row and a label"
+        verb, they = ("has", "it is") if without == 1 else ("have", "they are")
+        notes.append(f"{pairs} {verb} no line with a score: {they} never predicted")
+    return matrices
 
 
 @contextmanager
@@ -165,6 +177,19 @@ def costs_of(path: Path, classes: Sequence[Any]) -> dict[Any, list[float]]:
     return {action: [found[one][place] for one in classes] for place, action in enumerate(actions)}
 
 
+def unmatched_actions(actions: Sequence[Any], classes: Sequence[Any]) -> list[str]:
+    """What to say where an action is no class while a class is no action: one of them may be misspelt."""
+    others = [str(one) for one in actions if one not in classes]
+    lacking = [str(one) for one in classes if one not in actions]
+    if not others or not lacking:
+        return []
+    near = [found[0] for one in others if (found := difflib.get_close_matches(one, lacking, n=1))]
+    what = "is an action and no class" if len(others) == 1 else "are actions and no classes"
+    meant = f" (did you mean {listed(near, 5)}?)" if near else ""
+    never = "it is never predicted" if len(lacking) == 1 else "they are never predicted"
+    return [f"{listed(others, 5)} {what}{meant}; no action is called {listed(lacking, 5)}, so {never}"]
+
+
 # Rows for a saved rule
 
 
@@ -193,9 +218,7 @@ def rows_of_rule(
     truth, scores = (_with_columns(one, place, len(rule)) for one in (matrices.truth, matrices.scores))
     codes = class_codes_of(LongMatrices(truth, scores, rule.labels, None)) if rule.is_multiclass else None
     if codes is not None:
-        classes = np.empty(len(rule), dtype=object)
-        classes[:] = rule.labels
-        return classes[codes].tolist(), scores
+        return named(rule.labels)[codes], scores
     if rule.is_multiclass:
         raise TableError(
             f"the rule is of rows with one class each: each row of {file} needs a score for each of its "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surecut.core.label_rows import Counts, DenseRows, StoredRows
-from surecut.core.top_rows import NO_LABEL, top_entries
+from surecut.core.top_rows import NO_LABEL, affine, top_entries
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,7 +56,7 @@ class Joining(NamedTuple):
 
     def counts(self, label: int, a: float, offset: float) -> Counts:
         """The counts with a gain and an offset of the label."""
-        gain = self.eta * a + offset
+        gain = affine(self.eta, a, offset)
         joined = np.flatnonzero((gain > self.threshold) | ((gain == self.threshold) & (label < self.rival)))
         labels = len(self.base.tp)
         rival, weight = self.rival[joined], self.weight[joined]
@@ -93,10 +93,7 @@ class Contest(ABC):
     def write(self, label: int, a: float, offset: float) -> None:
         """Replace the gains of a label."""
         where, _ = self.column(label)
-        eta = self._eta[where]
-        with np.errstate(invalid="ignore"):
-            gain = eta * a + offset
-        self.gain[where] = np.where(np.isinf(eta), eta, gain)
+        self.gain[where] = affine(self._eta[where], a, offset)
 
     def joining(self, label: int, a: float, offset: float, by_gain: bool, counts: Counts) -> Joining:
         """Which rows may join a label, where the other number is as it is; `counts` are those of the present gains."""
@@ -108,15 +105,15 @@ class Contest(ABC):
         weight = np.ones(len(row)) if self._row_weight is None else self._row_weight[row]
         present = ((own > threshold) | ((own == threshold) & (label < rival))) & (own > -np.inf)
         moves = np.isfinite(eta) & np.isfinite(threshold)  # no number changes what infinities decide
-        always = present
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             if by_gain:
-                moves &= eta > 0
                 place = (threshold - offset) / eta
+                moves &= (eta > 0) & (place < np.inf)  # no finite gain is enough for others
                 always = np.where(moves, place <= 0, present)
                 moves &= place > 0
             else:
                 place = threshold - eta * a
+                moves &= np.isfinite(place)
                 always = present & ~moves
         changed = np.flatnonzero(present != always)
         sign = np.where(always[changed], weight[changed], -weight[changed])

@@ -49,7 +49,7 @@ def fixed_point(rows: LabelRows, objective: LabelObjective, start: Rule) -> Rule
             break
         share = 2 / (number + 2)
         tp, predicted = (1 - share) * tp + share * found.tp, (1 - share) * predicted + share * found.predicted
-        a, offsets = scaled(*objective.slopes(tp, predicted))
+        a, offsets = scaled(*objective.slopes(tp, predicted, rows.of_row))
     return best
 
 
@@ -62,8 +62,8 @@ def scaled(a: NDArray[np.float64], offsets: NDArray[np.float64]) -> tuple[NDArra
 
 def usual_starts(rows: LabelRows) -> list[Rule]:
     """The labels with the largest scores, and with the largest scores relative to how frequent they are."""
-    labels = len(rows.positives)
-    share = np.maximum(np.asarray(rows.positives, dtype=float) / float(rows.total), 1 / (float(rows.total) + 1))
+    labels, total = len(rows.positives), float(rows.total)
+    share = np.maximum(np.asarray(rows.positives, dtype=float) / total, rows.of_row / (total + rows.of_row))
     return [
         Rule(np.ones(labels), np.zeros(labels), np.nan),
         Rule(*scaled(1 / share, np.zeros(labels)), np.nan),

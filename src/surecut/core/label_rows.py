@@ -11,7 +11,7 @@ import numpy as np
 
 from surecut.core.kernels import LOADING, compiled_module, has_numba
 from surecut.core.settings import settings
-from surecut.core.top_rows import NO_LABEL, top_entries, top_positions
+from surecut.core.top_rows import NO_LABEL, affine, top_entries, top_positions
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -70,6 +70,11 @@ class LabelRows(ABC):
         """a·η + b of each entry."""
 
     @cached_property
+    def of_row(self) -> float:
+        """The weight of one row: 1, or the mean weight where that is less, as of weights that add up to 1."""
+        return 1.0 if self.weight is None else min(1.0, float(self.weight.mean()))
+
+    @cached_property
     def compiled(self) -> ModuleType | None:
         """The compiled loops, if they are loaded, or if there are so many rows that it pays to load them now."""
         module = compiled_module(settings())
@@ -92,6 +97,11 @@ class LabelRows(ABC):
     @abstractmethod
     def counts(self, chosen: Any) -> Counts:
         """By label, the predicted rows and the true ones among them."""
+
+    @property
+    def _type(self) -> Any:
+        """The type of counts: whole numbers as long as rows and labels count once."""
+        return np.int64 if self.weight is None and self.truth.dtype.kind in "biu" else np.float64
 
 
 @dataclass
@@ -117,13 +127,7 @@ class DenseRows(LabelRows):
         return DenseRows(self.scores, truth, self.k, self.weight, weighed.sum(axis=0), self.total)
 
     def affine(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):
-            gain = self.scores * a + offsets
-        return np.where(np.isinf(self.scores), self.scores, gain) if self._has_infinite else gain
-
-    @cached_property
-    def _has_infinite(self) -> bool:
-        return bool(np.isinf(self.scores).any())
+        return affine(self.scores, a, offsets)
 
     def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.compiled is None:
@@ -154,10 +158,6 @@ class DenseRows(LabelRows):
             predicted += _summed(label, weight, labels, self._type)
             tp += _summed(label, true if weight is None else true * weight, labels, self._type)
         return Counts(tp, predicted)
-
-    @property
-    def _type(self) -> Any:
-        return np.int64 if self.weight is None and self.truth.dtype.kind in "biu" else np.float64
 
 
 @dataclass
@@ -198,9 +198,7 @@ class StoredRows(LabelRows):
         return StoredRows(self.indptr, self.columns, scores, truth, self.k, self.weight, positives, self.total)
 
     def affine(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):
-            gain = self.scores * a[self.columns] + offsets[self.columns]
-        return np.where(np.isinf(self.scores), self.scores, gain)
+        return affine(self.scores, a[self.columns], offsets[self.columns])
 
     def chosen(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.compiled is None:
@@ -215,10 +213,9 @@ class StoredRows(LabelRows):
     def counts(self, chosen: NDArray[np.int64]) -> Counts:
         labels, label, true = len(self.positives), self.columns[chosen], self.truth[chosen]
         weight = None if self.weight is None else self.weight[self.row[chosen]]
-        kind = np.int64 if weight is None and self.truth.dtype.kind in "biu" else np.float64
         return Counts(
-            _summed(label, true if weight is None else true * weight, labels, kind),
-            _summed(label, weight, labels, kind),
+            _summed(label, true if weight is None else true * weight, labels, self._type),
+            _summed(label, weight, labels, self._type),
         )
 
 

@@ -92,7 +92,7 @@ class Sweep:
         return best_place(self._joining(label, by_gain), label, self.objective, self.contest.module)
 
     def _recount(self) -> None:
-        """Count anew, so that errors of sums do not grow."""
+        """Count again, so that errors of sums do not grow."""
         self.counts = self.rows.counts(self.rows.choose(self.contest.gain))
         self.value = self.objective.value(*self.counts)
 
@@ -105,7 +105,7 @@ class Sweep:
         if not len(joining.place):
             return False
         found = best_place(joining, label, self.objective, self.contest.module)
-        if not found.value > self.value + BETTER:
+        if not found.value > self.value + BETTER or found.place == np.inf:  # no number is so large
             return False
         number = placed(joining.place, found.place, by_gain)
         return self._take(
@@ -188,10 +188,12 @@ def _best_of_curves(
     tp, predicted = base.tp[label] + np.cumsum(gained, axis=1), base.predicted[label] + np.cumsum(weight, axis=1)
     own = objective.terms(tp, predicted, np.full(place.shape, label))
     first = objective.terms(base.tp, base.predicted)
-    rest = first.sum(axis=-1) - first[:, label]
-    change = _change_of_rivals(rival, lost, weight, base, objective, first)
-    sums = own + rest[:, None, None] + np.cumsum(change, axis=2)
-    values = np.asarray(objective.combine(sums), dtype=float)
+    with np.errstate(invalid="ignore"):  # where a term is infinite the sums of the others are not known
+        rest = first.sum(axis=-1) - first[:, label]
+        change = _change_of_rivals(rival, lost, weight, base, objective, first)
+        sums = own + rest[:, None, None] + np.cumsum(change, axis=2)
+        values = np.asarray(objective.combine(sums), dtype=float)
+    values = np.where(np.isnan(values), -np.inf, values)
     values[:, :-1][place[:, 1:] == place[:, :-1]] = -np.inf  # rows that join at one place join together
     best = float(values.max())
     curve, position = np.unravel_index(int(np.argmax(values >= best - BETTER)), values.shape)
@@ -239,7 +241,11 @@ def _open_bins(joining: Joining, label: int, objective: LabelObjective, module: 
     labels = len(base.tp)
     sample = np.sort(place[:: max(1, len(place) // 2048)])
     lowest, highest = float(sample[len(sample) // 200]), float(sample[-1 - len(sample) // 200])
-    scale = (BINS - 2) / (highest - lowest) if highest > lowest else 0.0
+    with np.errstate(divide="ignore", over="ignore"):
+        scale = float(np.float64(BINS - 2) / np.float64(highest - lowest))
+    if not 0 < scale < np.inf:  # the places are equal, or so far apart that no bins divide them
+        yield joining
+        return
     bin_of, weight, lost, gained = binned(joining, lowest, scale, BINS, module)
     nothing = np.zeros((1, labels))
     taken, true = (np.concatenate((nothing, np.cumsum(part, axis=0))) for part in (weight, lost))

@@ -1,4 +1,4 @@
-"""The k largest values of each row, of a dense matrix or of the stored entries of a sparse one.
+"""The values a·η + b of labels, and the k largest of each row: of a dense matrix, or of the entries of a sparse one.
 
 Of equal values the one in the lower column is the larger, as `numpy.argmax` has it. A value of −inf is never taken: a
 row with fewer others has fewer labels.
@@ -18,6 +18,14 @@ NO_LABEL = -1
 
 VALUES_AT_ONCE = 1 << 20
 """Values of a dense matrix that are looked at together."""
+
+
+def affine(eta: NDArray[np.float64], a: Any, offsets: Any) -> NDArray[np.float64]:
+    """a·η + b; infinite scores stay infinite, whatever a is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        gain = np.asarray(eta * a + offsets)
+    is_infinite = np.isinf(eta)
+    return np.where(is_infinite, eta, gain) if is_infinite.any() else gain
 
 
 def top_positions(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from surecut.confusion import Confusion
     from surecut.decisions.top_k import TopK
 
+READABLE = 30
+"""A confusion matrix of more classes, or actions, is not drawn unless it is asked for."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassChanges:

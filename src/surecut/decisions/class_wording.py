@@ -11,6 +11,7 @@ from surecut._inputs import in_brief
 from surecut._plurals import counted
 from surecut.decisions.class_changes import ClassChanges, other_actions, quantity_of_labels
 from surecut.decisions.wording import amount, positives_worth
+from surecut.label_objectives import MULTICLASS_AVERAGE
 
 if TYPE_CHECKING:
     from surecut.decisions.top_k import TopK
@@ -72,7 +73,7 @@ def value_name(rule: TopK) -> str:
     """Write what the value of a rule is."""
     if rule.metric is None:
         return "mean cost of a row"
-    return rule.metric.name if rule.average == "multiclass" else f"{rule.average} {rule.metric.name}"
+    return rule.metric.name if rule.average == MULTICLASS_AVERAGE else f"{rule.average} {rule.metric.name}"
 
 
 def shown_value(rule: TopK, value: float) -> float:

@@ -11,7 +11,7 @@ from surecut.averages import averaged_value, undefined_labels
 from surecut.confusion import Confusion
 from surecut.decisions.saving import UnknownMetric
 from surecut.decisions.stability import LEVELS, LabelStability
-from surecut.label_objectives import LabelObjective, MulticlassMetric, label_objective
+from surecut.label_objectives import MulticlassMetric, values_of_confusion
 from surecut.metrics import FunctionMetric, Metric
 
 if TYPE_CHECKING:
@@ -130,19 +130,14 @@ def require_objective(
 ) -> None:
     """Raise unless a value, and the values of labels, are those of the confusions of all labels together."""
 
-    def evaluate() -> tuple[LabelObjective, float]:
-        found = label_objective(metric, average, np.asarray(confusion.positives), np.asarray(confusion.total)[0])
-        return found, found.value(confusion.tp, confusion.predicted_positives)
-
-    known = _known(metric, evaluate)
+    known = _known(metric, lambda: values_of_confusion(metric, average, confusion))
     if known is None:
         return
-    objective, expected = known
+    expected, values = known
     if not _equal(value, expected):
         raise ValueError(f"the value is {value}, but the {average} {metric.name} of its confusion matrices {expected}")
     if per_label is None:
         return
-    values = objective.of_labels(confusion.tp, confusion.predicted_positives)
     if len(bad := np.flatnonzero(~_equal(per_label, values))):
         i = bad[0]
         raise ValueError(f"the value{_of(labels, i)} is {per_label[i]}, but its confusion matrix gives {values[i]}")
@@ -170,9 +165,10 @@ def require_matrix(matrix: NDArray[Any], confusion: Confusion, actions: Sequence
     is_action = place >= 0
     predicted = np.where(is_action, matrix.sum(axis=0)[place], 0)
     tp = np.where(is_action, matrix[np.arange(len(labels)), place], 0)
-    rows = matrix.sum(axis=1)
-    same = (rows < confusion.positives) | _equal(rows, confusion.positives)
-    same &= _equal(predicted, confusion.predicted_positives) & _equal(tp, confusion.tp)
+    rows, of_all = matrix.sum(axis=1), ABSOLUTE * np.asarray(confusion.total)  # sums are rounded
+    same = rows <= confusion.positives + RELATIVE * rows + of_all
+    for one, other in ((predicted, confusion.predicted_positives), (tp, confusion.tp)):
+        same &= np.isclose(one, other, rtol=RELATIVE, atol=of_all)
     if not same.all():
         i = int(np.argmin(same))
         raise ValueError(f"rows by class and action do not agree with the confusion matrix{_of(labels, i)}")

@@ -245,7 +245,7 @@ def _check_schema(document: Any, schema: Schema, name: str) -> None:
 def is_saved_as(path: Path, schema: Schema) -> bool:
     """Whether a file looks like a document of a schema; it is not read as one."""
     if path.suffix == PARQUET:
-        return bool(schema.table)
+        return bool(schema.table) and path.is_file() and schema.name.encode() in _parquet_metadata(path)
     return path.is_file() and f'"{schema.name}"' in path.read_text("utf-8", errors="replace")
 
 
@@ -316,6 +316,15 @@ def _to_parquet(schema: Schema, fields: Mapping[str, Any], columns: Mapping[str,
     head = json.dumps(_head(schema, fields, columns))
     parquet.write_table(table.replace_schema_metadata({schema.name: head}), buffer)
     return buffer.getvalue()
+
+
+def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+    """What a Parquet file says of itself; nothing where it is none."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        return parquet.read_schema(path).metadata or {}
+    except (pyarrow.ArrowException, OSError, ValueError):
+        return {}
 
 
 def _parse_parquet(content: bytes) -> dict[str, Any]:

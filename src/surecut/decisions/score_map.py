@@ -71,12 +71,13 @@ class ScoreMap:
 
     def place(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """z: the scores on a scale of their own."""
-        clipped = np.clip(np.asarray(scores, dtype=np.float64), *self.limits)
+        scores = np.asarray(scores, dtype=np.float64)
         if self.family != SOFTMAX:
-            clipped = margin(clipped, self.is_probability, self.limits)
-        elif self.is_probability:
-            clipped = np.log(clipped)
-        return np.asarray(self.slope * clipped + self.intercept)
+            place = margin(scores, self.is_probability, self.limits)
+        else:
+            clipped = np.clip(scores, *self.limits)
+            place = np.log(clipped) if self.is_probability else clipped
+        return np.asarray(self.slope * place + self.intercept)
 
     def to_dict(self, *, with_coefficients: bool = True) -> dict[str, Any]:
         """Plain JSON values; the coefficients of many labels may be saved elsewhere."""

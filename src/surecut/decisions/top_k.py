@@ -12,7 +12,7 @@ import numpy as np
 from surecut._matrices import is_sparse, score_matrix
 from surecut._plurals import counted
 from surecut.confusion import Confusion
-from surecut.core.top_rows import NO_LABEL, top_entries, top_positions
+from surecut.core.top_rows import NO_LABEL, affine, top_entries, top_positions
 from surecut.decisions import class_sql, class_wording, consistency, html, saving, sql
 from surecut.decisions.score_map import ScoreMap, coefficients_of
 from surecut.label_objectives import COST, TOP_K_AVERAGES
@@ -226,7 +226,7 @@ class TopK(saving.Saved):
             eta = self.calibration.probabilities(eta)
         if self.a is not None:
             return affine(eta, self.a, self.offsets)
-        return np.asarray(np.maximum(eta, 0.0) @ np.asarray(self.cost_gains).T + self.offsets)
+        return gain_of_actions(eta, np.asarray(self.cost_gains), self.offsets)
 
     def to_sql(self, columns: Sequence[str] | None = None, dialect: str = "ansi") -> str:
         """The rule of k = 1 as one SQL expression over a table with a column of scores for each label.
@@ -311,7 +311,7 @@ class TopK(saving.Saved):
         )
 
     def _fields(self) -> dict[str, Any]:
-        number, affine = saving.number_to_json, self.a is not None
+        number, is_affine = saving.number_to_json, self.a is not None
         prior = float(self.confusion.positives.sum() / self.confusion.total.sum())
         return {
             "k": self.k,
@@ -319,8 +319,8 @@ class TopK(saving.Saved):
             "metric": None if self.metric is None else saving.metric_to_dict(self.metric, prior),
             "value": number(self.value),
             "actions": None if self.actions == self.labels else list(map(saving.label_to_json, self.actions)),
-            "gains": None if affine else np.asarray(self.cost_gains).tolist(),
-            "offsets": None if affine else self.offsets.tolist(),
+            "gains": None if is_affine else np.asarray(self.cost_gains).tolist(),
+            "offsets": None if is_affine else self.offsets.tolist(),
             "costs": None if self.costs is None else self.costs.tolist(),
             "starts": self.starts,
             "agreed": self.agreed,
@@ -442,11 +442,11 @@ def _score_map(document: Any, table: Any) -> ScoreMap:
     return ScoreMap.from_dict({**document, "coefficients": list(map(list, zip(*columns, strict=True)))})
 
 
-def affine(eta: NDArray[np.float64], a: Any, offsets: Any) -> NDArray[np.float64]:
-    """a·η + b; infinite scores stay infinite, whatever a is."""
-    with np.errstate(invalid="ignore"):
-        gain = np.asarray(eta * a + offsets)
-    return np.where(np.isinf(eta), eta, gain) if np.isinf(eta).any() else gain
+def gain_of_actions(
+    probabilities: NDArray[np.float64], cost_gains: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each action is expected to gain in each row; an absent class, of −inf, is as likely as 0."""
+    return np.asarray(np.maximum(probabilities, 0.0) @ cost_gains.T + offsets)
 
 
 def sparse_positions(rule: TopK, matrix: Any) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from surecut._inputs import in_brief
-from surecut.decisions.class_changes import ClassChanges, quantity_of_labels
+from surecut.decisions.class_changes import READABLE, ClassChanges, quantity_of_labels
 from surecut.decisions.class_wording import baseline_text, shown_value, value_name
 from surecut.decisions.wording import amount, label_text
 from surecut.plots.axes import pyplot
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from surecut.decisions.top_k import TopK
 
 KINDS = ("confusion", "labels", "many labels")
-
-MATRIX = 30
-"""Classes, or actions, of a confusion matrix that is drawn unless another kind is asked for."""
 
 TEXTS = 12
 """Of so many, each cell has its number of rows."""
@@ -100,7 +97,7 @@ class TopKDisplay:
         return self
 
     def _usual_kind(self) -> str:
-        if self.rule.matrix is not None and max(self.rule.matrix.shape) <= MATRIX:
+        if self.rule.matrix is not None and max(self.rule.matrix.shape) <= READABLE:
             return "confusion"
         return "labels" if len(self.rule) <= LABELS else "many labels"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from surecut._version import __version__
-from surecut.decisions.class_changes import ClassChanges, quantity_of_labels
+from surecut.decisions.class_changes import READABLE, ClassChanges, quantity_of_labels
 from surecut.decisions.class_wording import (
     baseline_text,
     class_lines,
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 MOST = 2_000
 """Labels on the page: those that change most, and those with the most positives."""
-
-MATRIX = 30
-"""The confusion matrix of more classes, or actions, is not drawn."""
 
 PAIRS = 12
 """Confusions that are listed: those of two classes that change most."""
@@ -161,7 +158,7 @@ def _pair(values: NDArray[np.float64], i: int) -> Pair:
 def _matrix(rule: TopK) -> MatrixDict | None:
     """The confusion matrices; None where there are none, or they are too large to be read."""
     matrix, before = rule.matrix, rule.baseline.matrix
-    if matrix is None or before is None or max(matrix.shape) > MATRIX:
+    if matrix is None or before is None or max(matrix.shape) > READABLE:
         return None
     column = {action: i for i, action in enumerate(rule.actions)}
     return MatrixDict(

@@ -19,7 +19,7 @@ from surecut.decisions.grouped_bands import GroupedBands
 from surecut.decisions.top_k import TopK
 from surecut.sources.columns import Columns, LongColumns, as_group_key, is_nan
 from surecut.sources.engine_tables import thresholds_beside
-from surecut.sources.row_ranks import RankedLines, numbers_of_labels
+from surecut.sources.row_ranks import RANK, RankedLines, numbers_of_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,6 +121,20 @@ class Predictions(NamedTuple):
     """Of a cut the ``"positive"`` rows, of a rule the ``"predicted"`` ones, of bands those in each zone."""
 
 
+class PredictedRows(NamedTuple):
+    """How many rows a long table has, and how many of them a rule gives a label, another action, or nothing."""
+
+    rows: int
+    given: int
+    actions: dict[Any, int]
+    """The rows that get each action that is no label: none of their lines is predicted."""
+
+    @property
+    def without(self) -> int:
+        """The rows that get nothing."""
+        return self.rows - self.given - sum(self.actions.values())
+
+
 class _Told(NamedTuple):
     """Expressions: what a decision says of a row, and where rows are that it says each thing of."""
 
@@ -142,6 +156,8 @@ class AppliedDecision:
     """The column with the place of each row, where joins may change it."""
     index: Any = None
     """The index of a pandas frame."""
+    rows: tuple[str, ...] = ()
+    """Of a rule: the columns that tell rows apart."""
 
     @classmethod
     def of(
@@ -200,7 +216,7 @@ class AppliedDecision:
         lines, is_predicted = ranked.predicted(score, is_missing | is_unknown)
         predicted = _true(is_predicted)
         told = _Told(predicted, {"predicted": predicted})
-        return cls(lines, told, is_missing, is_unknown, joined.names, joined.position, joined.index)
+        return cls(lines, told, is_missing, is_unknown, joined.names, joined.position, joined.index, tuple(rows))
 
     def with_column(self, name: str) -> Any:
         """The native frame with a column of what the decision says: true for positive rows, or the row's zone."""
@@ -224,6 +240,27 @@ class AppliedDecision:
         number = {part: int(found[part].to_list()[0] or 0) for part in ("rows", "missing", "unknown", *parts)}
         outcomes = dict(zip(self.told.parts, (number[part] for part in parts), strict=True))
         return Predictions(number["rows"], number["missing"], number["unknown"], outcomes)
+
+    def counted_rows(self, rule: TopK) -> PredictedRows:
+        """The rows of a long table, of which lines without a key are none."""
+        number = nw.col(RANK) if rule.a is None else nw.lit(-1.0)  # with costs, of the action of all lines of a row
+        has_key = nw.all_horizontal(*(~nw.col(name).is_null() for name in self.rows), ignore_nulls=True)
+        lines = self.frame.filter(has_key).with_columns(
+            surecut_given=self.told.outcome.cast(nw.Int64), surecut_number=number.cast(nw.Float64)
+        )
+        rows = lines.group_by(*self.rows).agg(nw.col("surecut_given", "surecut_number").max())
+        counts = rows.group_by("surecut_given", "surecut_number").agg(nw.len().alias("surecut_rows"))
+        found = counts if isinstance(counts, nw.DataFrame) else counts.collect()
+        given, actions = 0, {one: 0 for one in rule.actions if one not in rule.labels}
+        for is_given, action, number_of_rows in found.select(
+            "surecut_given", "surecut_number", "surecut_rows"
+        ).iter_rows():
+            chosen = rule.actions[int(action)] if action >= 0 else None
+            if is_given:
+                given += number_of_rows
+            elif chosen in actions:
+                actions[chosen] += number_of_rows
+        return PredictedRows(sum(found["surecut_rows"].to_list()), given, actions)
 
 
 class _Joined(NamedTuple):

@@ -59,6 +59,11 @@ class LongMatrices:
         return int((np.diff(self.scores.indptr) < len(self.labels)).sum()) if is_sparse(self.scores) else 0
 
     @property
+    def pairs_without_a_score(self) -> int:
+        """How many pairs of a row and a label have no line with a score."""
+        return len(self) * len(self.labels) - self.scores.nnz if is_sparse(self.scores) else 0
+
+    @property
     def labels_of_rows(self) -> NDArray[np.int64]:
         """How many true labels each row has."""
         return np.asarray(self.truth.sum(axis=1, dtype=np.int64)).reshape(-1)
@@ -119,7 +124,7 @@ class _Lines(NamedTuple):
         return _Lines(row, column, kind, has_score, score, weight)
 
     def without_broken_rows(self, rows: int) -> _Lines:
-        """The lines of rows of which no line lacks a value; these are numbered anew."""
+        """The lines of rows of which no line lacks a value; these are numbered again."""
         is_broken = np.zeros(rows, dtype=bool)
         is_broken[self.row[self.kind > LABELLED]] = True
         if not is_broken.any():
@@ -181,9 +186,11 @@ def _require_each_once(lines: _Lines, labels: Sequence[Any], named: Any) -> None
         return
     first = int(is_again.argmax())
     label = in_brief(repr(labels[int(lines.column[first])]))
+    number = int(is_again.sum())
+    repeated = "1 line repeats" if number == 1 else f"{counted(number, 'line')} repeat"
     raise ValueError(
-        f"{counted(int(is_again.sum()), 'line')} more than one for each row and label, the first for row "
-        f"{named(first)} and label {label}: keep one line of each, or name in row= all columns that make a row"
+        f"{repeated} the row and label of another line, {'' if number == 1 else 'the first '}of row {named(first)} and "
+        f"label {label}: keep one line of each, or name in row= all columns that make a row"
     )
 
 

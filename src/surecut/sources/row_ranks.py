@@ -37,6 +37,8 @@ def numbers_of_labels(rule: TopK) -> list[NDArray[np.float64]]:
 class RankedLines:
     """The lines of a frame with the numbers of their labels.
 
+    Each further column is computed in a step of its own, and so has values of one kind in all engines.
+
     Attributes
     ----------
     frame
@@ -57,10 +59,10 @@ class RankedLines:
     def predicted(self, score: Any, is_out: Any) -> tuple[Any, Any]:
         """The frame with further columns, and an expression of them: whether a line is predicted.
 
-        `score` is that of a line, and `is_out` says which lines are never predicted, and of no account to others.
+        `score` is that of a line, and `is_out` says which lines are never predicted, and do not count for others.
         """
         inside = nw.when(is_out).then(nw.lit(-math.inf)).otherwise(score)
-        lines = self._with(self.frame, **{ETA: inside})
+        lines = self.frame.with_columns(**{ETA: inside})
         if lines.implementation.is_dask():  # it has no windows: each row comes to be in one part
             native = nw.to_native(lines)
             asked = self.rule, self.rows, self.numbers
@@ -76,9 +78,9 @@ class RankedLines:
             return self._with_best_action(lines)
         a, b = map(nw.col, self.numbers[1:3])
         is_finite = nw.col(ETA).abs() < math.inf  # infinite scores stay so, whatever a is
-        lines = self._with(lines, **{GAIN: nw.when(is_finite).then(nw.col(ETA) * a + b).otherwise(nw.col(ETA))})
+        lines = lines.with_columns(**{GAIN: nw.when(is_finite).then(nw.col(ETA) * a + b).otherwise(nw.col(ETA))})
         known = nw.when(nw.col(self.numbers[0]).is_null()).then(nw.lit(math.inf)).otherwise(nw.col(self.numbers[0]))
-        lines = self._with(lines, **{BEHIND: nw.lit(0.0) - nw.col(GAIN), PLACE: known})
+        lines = lines.with_columns(**{BEHIND: nw.lit(0.0) - nw.col(GAIN), PLACE: known})
         return ranked(lines, self.rows), (nw.col(RANK) <= self.rule.k) & (nw.col(GAIN) > -math.inf)
 
     def _calibrated(self, lines: Any, score_map: ScoreMap) -> Any:
@@ -88,24 +90,24 @@ class RankedLines:
         place = _place(nw.col(ETA), score_map)
         if score_map.family == SOFTMAX:
             logit = nw.when(is_out).then(nw.lit(-math.inf)).otherwise(place * curves[0] + curves[1])
-            lines = self._with(lines, **{GAIN: logit})
-            lines = self._with(lines, **{BEHIND: nw.col(GAIN).max().over(*self.rows)})
-            lines = self._with(lines, **{BEHIND: (nw.col(GAIN) - nw.col(BEHIND)).clip(-FARTHEST, 0.0)})
+            lines = lines.with_columns(**{GAIN: logit})
+            lines = lines.with_columns(**{BEHIND: nw.col(GAIN).max().over(*self.rows)})
+            lines = lines.with_columns(**{BEHIND: (nw.col(GAIN) - nw.col(BEHIND)).clip(-FARTHEST, 0.0)})
             share = nw.when(is_out).then(nw.lit(0.0)).otherwise(nw.col(BEHIND).exp())
-            lines = self._with(lines, **{GAIN: share})
-            lines = self._with(lines, **{BEHIND: nw.col(GAIN).sum().over(*self.rows)})
+            lines = lines.with_columns(**{GAIN: share})
+            lines = lines.with_columns(**{BEHIND: nw.col(GAIN).sum().over(*self.rows)})
             eta = nw.col(GAIN) / nw.col(BEHIND)
         else:
-            lines = self._with(lines, **{GAIN: place})
+            lines = lines.with_columns(**{GAIN: place})
             z = nw.col(GAIN)
             if score_map.family == BETA:
                 curve = _log_sigmoid(z) * curves[0] - _log_sigmoid(z * -1.0) * curves[1] + curves[2]
             else:
                 curve = z * curves[0] + curves[1]
-            lines = self._with(lines, **{GAIN: curve})
+            lines = lines.with_columns(**{GAIN: curve})
             below = (nw.col(GAIN).abs() * -1.0).clip(-FARTHEST, 0.0).exp()
             eta = nw.when(nw.col(GAIN) < 0.0).then(below).otherwise(nw.lit(1.0)) / (below + 1.0)
-        return self._with(lines, **{ETA: nw.when(is_out).then(nw.lit(-math.inf)).otherwise(eta)})
+        return lines.with_columns(**{ETA: nw.when(is_out).then(nw.lit(-math.inf)).otherwise(eta)})
 
     def _with_best_action(self, lines: Any) -> tuple[Any, Any]:
         """The lines of the action of each row that gains most, where this is to predict their label."""
@@ -113,19 +115,14 @@ class RankedLines:
         is_in = nw.col(ETA) > -math.inf
         for name, gains, offset in zip(actions, self.numbers[1:], self.rule.offsets.tolist(), strict=False):
             share = nw.when(is_in).then(nw.col(ETA) * nw.col(gains)).otherwise(nw.lit(0.0))
-            lines = self._with(lines, **{name: share})
-            lines = self._with(lines, **{name: nw.col(name).sum().over(*self.rows) + offset})
-        lines = self._with(lines, **{GAIN: nw.max_horizontal(*actions)})
+            lines = lines.with_columns(**{name: share})
+            lines = lines.with_columns(**{name: nw.col(name).sum().over(*self.rows) + offset})
+        lines = lines.with_columns(**{GAIN: nw.max_horizontal(*actions)})
         best: Any = nw.lit(float(len(actions) - 1))
         for number in range(len(actions) - 2, -1, -1):
             is_best = nw.col(actions[number]) == nw.col(GAIN)
             best = nw.when(is_best).then(nw.lit(float(number))).otherwise(best)
-        return self._with(lines, **{RANK: best}), is_in & (nw.col(RANK) == nw.col(self.numbers[0]))
-
-    @staticmethod
-    def _with(lines: Any, **columns: Any) -> Any:
-        """The lines with columns, computed in a step of their own, and so with values of one kind in all engines."""
-        return lines.with_columns(**columns)
+        return lines.with_columns(**{RANK: best}), is_in & (nw.col(RANK) == nw.col(self.numbers[0]))
 
 
 def ranked(lines: Any, rows: tuple[str, ...]) -> Any:

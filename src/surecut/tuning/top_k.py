@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.confusion import Confusion
-from surecut.core.label_rows import Counts, DenseRows
-from surecut.core.top_rows import NO_LABEL
-from surecut.decisions.top_k import Baseline, TopK
-from surecut.label_objectives import label_objective, recall_of_labels
+from surecut.core.label_rows import Counts, DenseRows, StoredRows
+from surecut.core.top_rows import NO_LABEL, top_positions
+from surecut.decisions.top_k import Baseline, TopK, gain_of_actions
+from surecut.label_objectives import COST, confusion_of, label_objective, recall_of_labels, values_of_confusion
 from surecut.tuning.top_k_request import Costs, TopKRequest
 from surecut.tuning.top_k_search import search_cheapest, search_exactly, search_smoothed
 from surecut.tuning.validation_rows import ValidationRows, validation_rows
@@ -143,18 +143,19 @@ def _best(asked: ValidationRows, metric: Any, average: str, request: TopKRequest
     rule, labels = search.rule, len(asked.names)
     chosen = rows.chosen(rule.a, rule.offsets)
     plain = asked.rows.chosen(np.ones(labels), np.zeros(labels))
-    counts, before = rows.counts(chosen), asked.rows.counts(plain)
+    confusion, before = _confusion(asked, rows.counts(chosen)), _confusion(asked, asked.rows.counts(plain))
+    value, per_label = values_of_confusion(metric, average, confusion)
     return TopK(
         labels=asked.names,
         k=request.k,
         a=rule.a,
         offsets=rule.offsets,
-        value=objective.value(*counts),
+        value=value,
         metric=metric,
         average=objective.average,
-        per_label=objective.of_labels(*counts),
-        confusion=_confusion(asked, counts),
-        baseline=Baseline(objective.value(*before), _confusion(asked, before), _matrix(asked, plain)),
+        per_label=per_label,
+        confusion=confusion,
+        baseline=Baseline(values_of_confusion(metric, average, before)[0], before, _matrix(asked, plain)),
         matrix=_matrix(asked, chosen),
         actions=asked.names,
         starts=search.starts,
@@ -174,18 +175,18 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     weight = asked.rows.weight
     score_map = asked.model(stable=True).score_map
     probabilities = asked.probabilities(score_map)
-    search, objective, rows = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
+    search = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
     rule = search.rule
-    chosen = rows.chosen(rule.a, rule.offsets)
+    cost_gains = rule.a[:, None] * (float(costs.matrix.max()) - costs.matrix).T
+    chosen = top_positions(gain_of_actions(probabilities, cost_gains, rule.offsets), 1)
     where = np.array([asked.names.index(one) if one in asked.names else NO_LABEL for one in costs.actions])
     usual = costs.usual_actions(asked.rows.scores, codes, weight, where)
-    saved = float(costs.matrix.max()) - costs.matrix
 
     def confusion(actions: NDArray[np.int64]) -> Confusion:
         return _confusion(asked, asked.rows.counts(where[actions]))
 
     def value(actions: NDArray[np.int64]) -> float:
-        return objective.value(*rows.counts(actions))
+        return -float(np.average(costs.matrix[codes, actions[:, 0]], weights=weight))
 
     counts = asked.rows.counts(where[chosen])
     return TopK(
@@ -193,10 +194,10 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
         k=1,
         a=None,
         offsets=rule.offsets,
-        cost_gains=rule.a[:, None] * saved.T,
+        cost_gains=cost_gains,
         value=value(chosen),
         metric=None,
-        average=objective.average,
+        average=COST,
         per_label=recall_of_labels(counts.tp, asked.rows.positives),
         confusion=confusion(chosen),
         baseline=Baseline(value(usual), confusion(usual), _matrix(asked, usual, len(costs.actions))),
@@ -213,20 +214,21 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
 
 
 def _confusion(asked: ValidationRows, counts: Counts) -> Confusion:
-    positives, total = asked.rows.positives, asked.rows.total
-    fp = np.maximum(counts.predicted - counts.tp, 0)  # sums of weights differ by rounding
-    fn = np.maximum(positives - counts.tp, 0)
-    return Confusion(counts.tp, fp, fn, np.maximum(total - positives - fp, 0))
+    return confusion_of(counts.tp, counts.predicted, asked.rows.positives, asked.rows.total)
 
 
 def _matrix(asked: ValidationRows, chosen: Any, actions: int | None = None) -> NDArray[Any] | None:
     """Rows by true class and by predicted one, or by action."""
-    if asked.codes is None or not isinstance(asked.rows, DenseRows):
+    if asked.codes is None:
         return None
     classes, weight = len(asked.names), asked.rows.weight
     columns = classes if actions is None else actions
-    known = chosen[:, 0] != NO_LABEL  # a row whose scores are all -inf is predicted nothing
-    cell = asked.codes[known] * columns + chosen[known, 0]
-    table = np.bincount(cell, None if weight is None else weight[known], minlength=classes * columns)
+    if isinstance(asked.rows, StoredRows):  # `chosen` are entries
+        row, column = asked.rows.row[chosen], asked.rows.columns[chosen]
+    else:
+        row = np.flatnonzero(chosen[:, 0] != NO_LABEL)  # a row whose scores are all -inf is predicted nothing
+        column = chosen[row, 0]
+    cell = asked.codes[row] * columns + column
+    table = np.bincount(cell, None if weight is None else weight[row], minlength=classes * columns)
     table = table.reshape(classes, columns)
     return table.astype(np.int64) if weight is None else table

@@ -163,7 +163,7 @@ def _asked_of_classes(*, metric: Any, average: str | None, costs: Any, reject_co
         return f"average={MULTICLASS_AVERAGE!r} is"
     asked = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
     if average is None and (found := [one for one in map(multiclass_metric, asked) if one is not None]):
-        return f"{found[0].name}, unless average='macro' asks for its mean over the labels, is"
+        return f"average='macro' is the mean of {found[0].name} over the labels; without it {found[0].name} is"
     return ""
 
 
@@ -172,13 +172,15 @@ def _not_of_one_class(matrices: LongMatrices) -> str:
     number, rows = matrices.labels_of_rows, len(matrices)
     without, several = int((number == 0).sum()), int((number > 1).sum())
     if without or several:
+        others = without + several
+        none, more = (f"{one:,} {'has' if one == 1 else 'have'}" for one in (without, several))
         return (
-            f"{without + several:,} of {counted(rows, 'row')} do not have exactly one true label ({without:,} have "
-            f"none, {several:,} have several): each row needs one line that is true"
+            f"{others:,} of {counted(rows, 'row')} {'does' if others == 1 else 'do'} not have exactly one true label "
+            f"({none} none, {more} several): each row needs one line that is true"
         )
     if lacking := matrices.rows_without_a_score:
         return (
-            f"{lacking:,} of {counted(rows, 'row')} lack the score of a label: each row needs a line with a score for "
-            f"each of the {counted(len(matrices.labels), 'label')}"
+            f"{lacking:,} of {counted(rows, 'row')} {'lacks' if lacking == 1 else 'lack'} the score of a label: each "
+            f"row needs a line with a score for each of the {counted(len(matrices.labels), 'label')}"
         )
     return f"labels such as {matrices.labels[0]!r} are no class labels: name one column of numbers or text in by="

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surecut.label_objectives import (
-    MACRO,
-    MULTICLASS,
-    MULTICLASS_AVERAGE,
-    TOP_K_AVERAGES,
-    MulticlassMetric,
-    multiclass_metric,
-)
-from surecut.metrics import Metric, get_metric
+from surecut.label_objectives import MACRO, MULTICLASS_AVERAGE, MulticlassMetric, averaged_metric, multiclass_metric
+from surecut.metrics import Metric
 from surecut.tuning.request import check_options
 from surecut.tuning.shrinkage import check_shrinkage
 
@@ -44,8 +37,6 @@ class TopKRequest:
         What rules should be best for, each with its average; and whether it was a list, which gives a dict.
     shrinkage, stable
         κ, or ``"auto"``; whether rules are for new rows.
-    missing
-        ``"error"`` or ``"drop"``: what to do with rows without a label, a score or a weight.
     costs
         What actions cost; None where a metric is asked for.
     """
@@ -55,7 +46,6 @@ class TopKRequest:
     is_list: bool
     shrinkage: float | str
     stable: bool
-    missing: str
     costs: Costs | None = None
 
     @classmethod
@@ -77,8 +67,6 @@ class TopKRequest:
         check_k(k)
         if multiclass and k != 1:
             raise ValueError(f"a row of one class is predicted one: k must be 1, got {k}; for more pass indicators")
-        if average is not None and average not in TOP_K_AVERAGES:
-            raise ValueError(f"average= must be one of {', '.join(TOP_K_AVERAGES)}, got {average!r}")
         if average == MULTICLASS_AVERAGE and not multiclass:
             raise ValueError(
                 "average='multiclass' needs rows of one class each: pass class labels with k=1, or another average"
@@ -96,7 +84,7 @@ class TopKRequest:
                 raise ValueError("costs= and reject_cost= are what the rule is best for: leave metric and average out")
             if kappa != 0:
                 raise ValueError("costs are compared by probabilities of a model: shrinkage= has no meaning with them")
-        return cls(int(k), metrics, is_list, kappa, bool(stable), missing, costs)
+        return cls(int(k), metrics, is_list, kappa, bool(stable), costs)
 
     def named(self, rules: Sequence[Any]) -> Any:
         """The rule, or rules of several metrics by name."""
@@ -107,14 +95,9 @@ class TopKRequest:
 
 def _with_average(metric: Any, average: str | None, multiclass: bool) -> tuple[Metric | MulticlassMetric, str]:
     """A metric and how it is averaged: names that mean a metric of several classes mean it where there are classes."""
-    if multiclass and average in (None, MULTICLASS_AVERAGE) and (found := multiclass_metric(metric)) is not None:
-        return found, MULTICLASS_AVERAGE
-    if average == MULTICLASS_AVERAGE:
-        raise ValueError(
-            f"average='multiclass' has the metrics {', '.join(MULTICLASS)}, got {metric!r}: other metrics are averaged "
-            "over the classes, average='macro'"
-        )
-    return get_metric(metric), MACRO if average is None else average
+    if average is None:
+        average = MULTICLASS_AVERAGE if multiclass and multiclass_metric(metric) is not None else MACRO
+    return averaged_metric(metric, average), average
 
 
 def check_k(k: Any, labels: int | None = None) -> int:

@@ -94,7 +94,7 @@ def search_cheapest(
     weight: NDArray[np.float64] | None,
     costs: NDArray[np.float64],
     exact: bool,
-) -> tuple[Search, MeanCost, DenseRows]:
+) -> Search:
     """The rule whose mean cost is least: of the actions' expected costs, on the rows themselves if `exact`.
 
     Its gains multiply, and its offsets are added to, what each action is expected to save.
@@ -103,7 +103,10 @@ def search_cheapest(
     highest = float(costs.max())
     saved = highest - costs
     total = size if weight is None else float(weight.sum())
-    rows = DenseRows(np.maximum(probabilities, 0.0) @ saved, saved[codes], 1, weight, np.zeros(actions), total)
+    expected = np.maximum(probabilities, 0.0) @ saved
+    for action in np.flatnonzero((saved == saved[0]).all(axis=0)):
+        expected[:, action] = saved[0, action]  # and no rounding of it
+    rows = DenseRows(expected, saved[codes], 1, weight, np.zeros(actions), total)
     objective = MeanCost(highest, actions, total)
     plain = Sweep(rows, objective, Rule(np.ones(actions), np.zeros(actions), np.nan))
-    return Search.best([(plain.run(lines=MOST_LINES) if exact else plain).rule]), objective, rows
+    return Search.best([(plain.run(lines=MOST_LINES) if exact else plain).rule])

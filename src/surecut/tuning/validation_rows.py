@@ -12,6 +12,7 @@ from surecut._inputs import as_weights, check_missing
 from surecut._labels import class_codes, listed
 from surecut._matrices import (
     aligned,
+    class_indicators,
     is_sparse,
     label_matrix,
     one_column_hint,
@@ -153,8 +154,7 @@ def validation_rows(
         codes, names = class_codes(Y_true, scores.shape[1], known)
         if len(codes) != scores.shape[0]:
             raise ValueError(f"Y_true and Y_score must have one length: got {len(codes)} and {scores.shape[0]} rows")
-        truth = np.zeros(scores.shape, dtype=np.uint8)
-        truth[np.arange(len(codes)), codes] = 1
+        truth = class_indicators(codes, len(names))
     else:
         if classes is not None:
             raise ValueError("classes= names the classes of a column of labels: with indicators pass labels=")

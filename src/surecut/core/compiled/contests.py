@@ -1,4 +1,4 @@
-"""The loops of `core.contests` and `core.sweeps`, as these have them in NumPy."""
+"""The loops of `core.label_rows`, `core.contests` and `core.sweeps`, as these have them in NumPy."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ def _join(
                     if at <= 0:
                         moves = False
                         always = True
+            moves = moves and abs(at) < np.inf  # no finite number is enough for others
             if moves:
                 always = False
                 place[moved] = at
