@@ -114,7 +114,7 @@ class TestSummary:
             assert summary["grid"]["tp"][at] == tally.confusion_at(threshold).tp
             assert summary["grid"]["fp"][at] == tally.confusion_at(threshold).fp
         assert [one["text"] for one in summary["conditions"]] == ["npv>=0.95", "ppv>=0.9"]
-        assert "on other rows not all hold" in summary["conditions_note"]
+        assert "on other rows at least one fails in about" in summary["conditions_note"]
         assert not summary["has_gains"]
         json.dumps(summary, allow_nan=False)
 

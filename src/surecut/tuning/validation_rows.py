@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MOST_CLASSES = 1_000
 """Of more classes the best order is not looked for."""
 
+FEWEST_ROWS = 10
+"""With fewer rows for each class, their order is not looked at."""
+
 
 class ScoreModel(NamedTuple):
     """A model of the labels given the scores.
@@ -107,6 +110,8 @@ class ValidationRows:
         """Warn where the largest score is mostly wrong, and would be right with the columns in another order."""
         if self.codes is None or not isinstance(self.rows, DenseRows) or len(self.names) > MOST_CLASSES:
             return
+        if len(self.codes) < FEWEST_ROWS * len(self.names):
+            return  # some order always fits a few rows
         from scipy.optimize import linear_sum_assignment
 
         classes = len(self.names)
