@@ -133,15 +133,22 @@ class DenseRows(LabelRows):
         if self.compiled is None:
             return np.asarray(super().chosen(a, offsets))
         found = np.empty((len(self.scores), self.k), dtype=np.int64)
-        self.compiled.choose(self.scores, a, offsets, self.k, found)
+        self._choose_compiled(a, offsets, found)
         return found
 
     def counts_of(self, a: NDArray[np.float64], offsets: NDArray[np.float64]) -> Counts:
         if self.compiled is None:
             return super().counts_of(a, offsets)
+        return self._choose_compiled(a, offsets, np.empty((1, self.k), dtype=np.int64))
+
+    def _choose_compiled(
+        self, a: NDArray[np.float64], offsets: NDArray[np.float64], found: NDArray[np.int64]
+    ) -> Counts:
+        """Write what is chosen, and count it."""
         tp, predicted = np.zeros(len(a)), np.zeros(len(a))
         weight = np.empty(0) if self.weight is None else self.weight
-        self.compiled.count_rule(self.scores, self.truth, weight, a, offsets, self.k, tp, predicted)
+        assert self.compiled is not None
+        self.compiled.choose(self.scores, self.truth, weight, a, offsets, self.k, found, tp, predicted)
         return Counts(tp.astype(self._type), predicted.astype(self._type))
 
     def choose(self, gain: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from surecut.core.contests import Joining, binned, contest
 from surecut.core.fixed_point import Rule
+from surecut.core.kernels import run_starts
 from surecut.core.label_rows import Counts
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Sweep:
         if not len(joining.place):
             return False
         found = best_place(joining, label, self.objective, self.contest.module)
-        if not found.value > self.value + BETTER or found.place == np.inf:  # no number is so large
+        if not found.value > self.value + BETTER:
             return False
         number = placed(joining.place, found.place, by_gain)
         return self._take(
@@ -214,7 +215,7 @@ def _change_of_rivals(
     who = (rival + labels * np.arange(curves)[:, None]).reshape(-1)
     grouped = np.argsort(who.astype(np.int16) if curves * labels < 1 << 15 else who, kind="stable")
     who = who[grouped]
-    starts = np.flatnonzero(np.concatenate(([True], who[1:] != who[:-1])))
+    starts = run_starts(who)
     size = np.diff(np.append(starts, len(who)))
     who = who % labels
     taken = base.predicted[who] - _within(weight.reshape(-1)[grouped], starts, size)

@@ -175,9 +175,9 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     weight = asked.rows.weight
     score_map = asked.model(stable=True).score_map
     probabilities = asked.probabilities(score_map)
-    search = search_cheapest(probabilities, codes, weight, costs.matrix, not request.stable)
+    search = search_cheapest(probabilities, codes, weight, costs, not request.stable)
     rule = search.rule
-    cost_gains = rule.a[:, None] * (float(costs.matrix.max()) - costs.matrix).T
+    cost_gains = rule.a[:, None] * costs.saved.T
     chosen = top_positions(gain_of_actions(probabilities, cost_gains, rule.offsets), 1)
     where = np.array([asked.names.index(one) if one in asked.names else NO_LABEL for one in costs.actions])
     usual = costs.usual_actions(asked.rows.scores, codes, weight, where)
@@ -188,7 +188,7 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
     def value(actions: NDArray[np.int64]) -> float:
         return -float(np.average(costs.matrix[codes, actions[:, 0]], weights=weight))
 
-    counts = asked.rows.counts(where[chosen])
+    counted = confusion(chosen)
     return TopK(
         labels=asked.names,
         k=1,
@@ -198,8 +198,8 @@ def _cheapest(asked: ValidationRows, request: TopKRequest, costs: Costs) -> TopK
         value=value(chosen),
         metric=None,
         average=COST,
-        per_label=recall_of_labels(counts.tp, asked.rows.positives),
-        confusion=confusion(chosen),
+        per_label=recall_of_labels(counted.tp, asked.rows.positives),
+        confusion=counted,
         baseline=Baseline(value(usual), confusion(usual), _matrix(asked, usual, len(costs.actions))),
         matrix=_matrix(asked, chosen, len(costs.actions)),
         actions=costs.actions,

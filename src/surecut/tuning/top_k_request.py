@@ -155,6 +155,16 @@ class Costs:
             raise ValueError("costs= must be finite numbers")
         return cls(actions, matrix)
 
+    @property
+    def highest(self) -> float:
+        """What the dearest action of all costs."""
+        return float(self.matrix.max())
+
+    @property
+    def saved(self) -> NDArray[np.float64]:
+        """How much less each action costs than the dearest one of all, in the shape of the matrix."""
+        return np.asarray(self.highest - self.matrix)
+
     def usual_actions(
         self,
         scores: NDArray[np.float64],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from surecut.core.label_rows import LabelRows
     from surecut.label_objectives import LabelObjective
+    from surecut.tuning.top_k_request import Costs
 
 MOST_RANDOM_STARTS, RANDOM_ENTRIES = 64, 20_000
 """Few rows are searched from as many random rules too, and so many scores at least, those of all rules together."""
@@ -92,21 +93,19 @@ def search_cheapest(
     probabilities: NDArray[np.float64],
     codes: NDArray[np.int64],
     weight: NDArray[np.float64] | None,
-    costs: NDArray[np.float64],
+    costs: Costs,
     exact: bool,
 ) -> Search:
     """The rule whose mean cost is least: of the actions' expected costs, on the rows themselves if `exact`.
 
     Its gains multiply, and its offsets are added to, what each action is expected to save.
     """
-    size, actions = len(codes), costs.shape[1]
-    highest = float(costs.max())
-    saved = highest - costs
+    size, actions, saved = len(codes), len(costs.actions), costs.saved
     total = size if weight is None else float(weight.sum())
     expected = np.maximum(probabilities, 0.0) @ saved
     for action in np.flatnonzero((saved == saved[0]).all(axis=0)):
         expected[:, action] = saved[0, action]  # and no rounding of it
     rows = DenseRows(expected, saved[codes], 1, weight, np.zeros(actions), total)
-    objective = MeanCost(highest, actions, total)
+    objective = MeanCost(costs.highest, actions, total)
     plain = Sweep(rows, objective, Rule(np.ones(actions), np.zeros(actions), np.nan))
     return Search.best([(plain.run(lines=MOST_LINES) if exact else plain).rule])

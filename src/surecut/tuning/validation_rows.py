@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from surecut.calibration.curves import Calibration
     from surecut.decisions.score_map import ScoreMap
+    from surecut.sources.labels import LabelSource
 
 
 MOST_CLASSES = 1_000
@@ -74,9 +75,13 @@ class ValidationRows:
         self._models: dict[Any, ScoreModel] = {}
 
     @cached_property
+    def _source(self) -> LabelSource:
+        return label_source(*self.matrices)
+
+    @cached_property
     def sample(self) -> Sample:
         """What rules remember of the rows."""
-        return label_source(*self.matrices).sample()
+        return self._source.sample()
 
     def model(self, stable: bool, shrinkage: float | str = 0.0, metric: Any = None) -> ScoreModel:
         """The model of the scores, and how far labels are drawn toward it: wholly where the rule is to be stable."""
@@ -91,7 +96,7 @@ class ValidationRows:
         of_classes = self.codes is not None and isinstance(self.rows, DenseRows)
         if of_classes and stable:
             return ScoreModel(self._of_classes(), ones, zeros)
-        smoothed = Smoothed.by_shrinkage(label_source(*self.matrices), kappa, Objective(metric, (), None))
+        smoothed = Smoothed.by_shrinkage(self._source, kappa, Objective(metric, (), None))
         found = self._of_classes() if of_classes else cast("Calibration", smoothed.calibration).score_map
         return ScoreModel(found, ones, zeros) if stable else ScoreModel(found, smoothed.rho, smoothed.kappa)
 

@@ -12,7 +12,7 @@ of None makes unnecessary is left out.
 No fastmath and no `parallel=True`: all passes over the rows must map alike, and threads come from the caller's pool.
 """
 
-from surecut.core.compiled.contests import choose, choose_stored, count_in_bins, count_rule, join, walk
+from surecut.core.compiled.contests import choose, choose_stored, count_in_bins, join, walk
 from surecut.core.compiled.draws import draw_counts
 from surecut.core.compiled.judging import judge
 from surecut.core.compiled.kernels import CompiledKernels
@@ -22,7 +22,6 @@ __all__ = [
     "choose",
     "choose_stored",
     "count_in_bins",
-    "count_rule",
     "draw_counts",
     "join",
     "judge",

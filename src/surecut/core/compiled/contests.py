@@ -186,15 +186,20 @@ def _bin(
         of_gained[b] += gained[i]
 
 
-def _count_rule(scores: Any, truth: Any, weight: Any, a: Any, offsets: Any, k: Any, tp: Any, predicted: Any) -> None:
-    """Add up the rows of a dense matrix that each label is predicted for, and those of them that have it."""
+def _choose(
+    scores: Any, truth: Any, weight: Any, a: Any, offsets: Any, k: Any, found: Any, tp: Any, predicted: Any
+) -> None:
+    """Write the k labels of each row of a dense matrix whose a·score + b is largest, the largest first, and count them.
+
+    `found` has a row for each row, or a single one that is written again and again where the counts alone are wanted.
+    """
     labels = scores.shape[1]
     values = np.empty(k)
-    found = np.empty(k, dtype=np.int64)
     for i in range(scores.shape[0]):
+        row = found[i if found.shape[0] > 1 else 0]
         for c in range(k):
             values[c] = -np.inf
-            found[c] = -1
+            row[c] = -1
         for j in range(labels):
             value = scores[i, j]
             if abs(value) < np.inf:
@@ -203,38 +208,16 @@ def _count_rule(scores: Any, truth: Any, weight: Any, a: Any, offsets: Any, k: A
                 c = k - 1
                 while c > 0 and value > values[c - 1]:
                     values[c] = values[c - 1]
-                    found[c] = found[c - 1]
+                    row[c] = row[c - 1]
                     c -= 1
                 values[c] = value
-                found[c] = j
+                row[c] = j
         mass = weight[i] if weight.size > 0 else 1.0
         for c in range(k):
-            j = found[c]
+            j = row[c]
             if j >= 0:
                 predicted[j] += mass
                 tp[j] += mass * truth[i, j]
-
-
-def _choose(scores: Any, a: Any, offsets: Any, k: Any, found: Any) -> None:
-    """The k labels of each row of a dense matrix whose a·score + b is largest, the largest first."""
-    labels = scores.shape[1]
-    values = np.empty(k)
-    for i in range(scores.shape[0]):
-        for c in range(k):
-            values[c] = -np.inf
-            found[i, c] = -1
-        for j in range(labels):
-            value = scores[i, j]
-            if abs(value) < np.inf:
-                value = value * a[j] + offsets[j]
-            if value > values[k - 1]:
-                c = k - 1
-                while c > 0 and value > values[c - 1]:
-                    values[c] = values[c - 1]
-                    found[i, c] = found[i, c - 1]
-                    c -= 1
-                values[c] = value
-                found[i, c] = j
 
 
 def _choose_stored(scores: Any, columns: Any, indptr: Any, a: Any, offsets: Any, k: Any, found: Any) -> Any:
@@ -269,5 +252,4 @@ join = Kernel(_join)
 walk = Kernel(_walk)
 count_in_bins = Kernel(_bin)
 choose = Kernel(_choose)
-count_rule = Kernel(_count_rule)
 choose_stored = Kernel(_choose_stored)
