@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
+from commands import as_json, run, runner, said
 from surecut import (
     Bands,
     GroupedBands,
@@ -32,24 +30,6 @@ pytest.importorskip("duckdb", reason="files are read by DuckDB")
 
 ASKED = ["--upper", "ppv>=0.8", "--lower", "npv>=0.9"]
 KEYWORDS = {"upper": "ppv>=0.8", "lower": "npv>=0.9"}
-
-runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
-
-
-def run(*arguments, code=0):
-    result = runner.invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def said(*arguments, code=1):
-    """The message of a command that fails, on one line."""
-    return " ".join(run(*arguments, code=code).stderr.split())
-
-
-def as_json(*arguments, code=0):
-    return json.loads(run(*arguments, "--format", "json", code=code).stdout)
 
 
 def draw(size, seed=0, blurred=0.0):

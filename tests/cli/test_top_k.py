@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas
 import pytest
-from typer.testing import CliRunner
 
+from commands import as_json, run, said
 from surecut import TopK, apply_frame, certify, tune_threshold, tune_top_k, tune_top_k_frame
-from surecut.cli.app import app
 from surecut.cli.positives import TableError
 from surecut.cli.top_k import costs_of, unmatched_actions
 
@@ -20,24 +17,6 @@ CLASSES = ["cat", "dog", "fox"]
 COLUMNS = {"row": "id", "by": "class", "label": "y", "score": "p"}
 LONG = ["--row", "id", "--by", "class"]
 COSTS = "true,cat,dog,fox,ask\ncat,0,1,1,0.4\ndog,1,0,1,0.4\nfox,5,5,0,0.4\n"
-
-runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"})
-
-
-def run(*arguments, code=0):
-    result = runner.invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def said(*arguments, code=1):
-    """The message of a command that fails, on one line."""
-    return " ".join(run(*arguments, code=code).stderr.split())
-
-
-def as_json(*arguments):
-    return json.loads(run(*arguments, "--format", "json").stdout)
 
 
 def draw(rows, seed=0):
