@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surecut.core.kernels import run_starts
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -71,7 +73,7 @@ class Atoms:
         most = min(MOST_ATOMS, max(2, int(2 * positive.sum())))
         mass = positive / max(positive.sum(), 1e-300) + expected / max(expected.sum(), 1e-300)
         atom = np.minimum((np.cumsum(mass) - mass / 2) * most / 2, most - 1).astype(np.int64)
-        first = np.flatnonzero(np.concatenate(([True], atom[1:] != atom[:-1])))
+        first = run_starts(atom)
         edges = along[np.maximum(first - 1, 0)] / 2 + along[first] / 2
         parts = (np.add.reduceat(values, first) for values in (negative, positive, expected))
         return cls(edges[1:], *parts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surecut.decisions.saving import UnknownMetric
-from surecut.label_objectives import COST, MULTICLASS_AVERAGE, label_objective, recall_of_labels
+from surecut.label_objectives import COST, MULTICLASS_AVERAGE, recall_of_labels, values_of_confusion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,8 +87,6 @@ def _values_before(rule: TopK) -> NDArray[np.float64]:
     if isinstance(rule.metric, UnknownMetric):
         return unknown
     try:
-        total = np.asarray(confusion.total)[0]
-        objective = label_objective(rule.metric, rule.average, np.asarray(confusion.positives), total)
-        return objective.of_labels(confusion.tp, confusion.predicted_positives)
+        return values_of_confusion(rule.metric, rule.average, confusion)[1]
     except ValueError:  # the metric is known at another prior only
         return unknown

@@ -13,6 +13,7 @@ import numpy as np
 from surecut._inputs import in_brief
 from surecut._matrices import is_sparse
 from surecut._plurals import counted
+from surecut.core.kernels import run_starts
 from surecut.core.search import SourceChangedError
 from surecut.sources.engine_tables import batches_of, can_stream, table_beside
 from surecut.sources.engines import KIND, LABELLED, ROWS, SCORE, WEIGHT, EngineRows, RowKind
@@ -161,7 +162,7 @@ def _collected(engine: EngineRows, joined: nw.LazyFrame[Any]) -> _Lines:
 
 def _matrices(lines: _Lines, labels: tuple[Any, ...], dtype: np.dtype[Any]) -> LongMatrices:
     """The matrices of lines in order of their rows and, in each, of their labels."""
-    firsts = np.flatnonzero(np.diff(lines.row, prepend=-1))
+    firsts = run_starts(lines.row)
     shape = len(firsts), len(labels)
     weight = None if lines.weight is None else lines.weight[firsts]
     is_positive = np.isin(lines.kind, (int(RowKind.POSITIVE), int(RowKind.POSITIVE_WITHOUT_WEIGHT)))
